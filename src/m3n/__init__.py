@@ -1,0 +1,57 @@
+"""m3n: structured prediction with a proof of quality.
+
+Train max-margin Markov networks on structured outputs until the duality gap certifies that no weights can be better by
+more than a chosen tolerance. Names are imported when they are first used, so that ``import m3n`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from m3n import callbacks, checks, datasets, features, losses, report, solvers, structures
+    from m3n.certificate import Certificate, Record
+    from m3n.estimators import SequenceTagger, load
+    from m3n.minimize import MissingOracle, Result, Snapshot, Status, minimize
+    from m3n.problem import Answer, Problem
+    from m3n.solvers.generic import SaddlePoint, SaddleResult, excessive_gap
+
+_HOME = {
+    "Answer": "m3n.problem",
+    "Certificate": "m3n.certificate",
+    "MissingOracle": "m3n.minimize",
+    "Problem": "m3n.problem",
+    "Record": "m3n.certificate",
+    "Result": "m3n.minimize",
+    "SaddlePoint": "m3n.solvers.generic",
+    "SaddleResult": "m3n.solvers.generic",
+    "SequenceTagger": "m3n.estimators",
+    "Snapshot": "m3n.minimize",
+    "Status": "m3n.minimize",
+    "excessive_gap": "m3n.solvers.generic",
+    "load": "m3n.estimators",
+    "minimize": "m3n.minimize",
+}
+_MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "solvers", "structures")
+
+__all__ = [
+    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleResult",
+    "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets", "excessive_gap", "features", "load",
+    "losses", "minimize", "report", "solvers", "structures",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"m3n.{name}")
+    else:
+        raise AttributeError(f"module 'm3n' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

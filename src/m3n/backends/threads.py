@@ -1,0 +1,91 @@
+"""Threads over contiguous lanes of the data, with a fixed order of reduction.
+
+Kernels release the interpreter lock, so plain threads run them side by side. The data are cut into as many lanes as
+there are threads; results come back in lane order, so sums are the same, bit for bit, in every run with the same number
+of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+Lane = tuple[int, int]
+
+
+def resolve(n_jobs: int | None) -> int:
+    """Translate scikit-learn's ``n_jobs`` into a number of threads."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 has no meaning; use None for all cores or a positive number of threads")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+class Threads:
+    """A fixed number of worker threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        Number of threads; None or -1 takes every core this process may use, -2 all but one, and so on.
+    """
+
+    def __init__(self, n_jobs: int | None = None):
+        self.count = resolve(n_jobs)
+
+    def lanes(self, offsets: np.ndarray) -> list[Lane]:
+        """Cut examples into one lane per thread with about equal work; ``offsets`` is the running sum of work."""
+        examples = len(offsets) - 1
+        targets = offsets[0] + (offsets[-1] - offsets[0]) * np.arange(1, self.count) / self.count
+        cuts = np.searchsorted(offsets, targets).clip(0, examples)
+        edges = [0, *(int(c) for c in cuts), examples]
+        return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+
+    def rows(self, size: int) -> list[Lane]:
+        """Cut ``size`` rows of equal work into one lane per thread."""
+        edges = [size * k // self.count for k in range(self.count + 1)]
+        return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+
+    def run(self, function: Callable[[int, int], T], lanes: list[Lane]) -> list[T]:
+        """Call ``function(low, high)`` on every lane; the results in lane order."""
+        if not lanes:
+            return []
+        others = [_pool(self.count).submit(function, *lane) for lane in lanes[1:]]
+        try:
+            return [function(*lanes[0]), *(future.result() for future in others)]
+        finally:
+            wait(others)  # after Ctrl-C too: nobody may still write into a buffer that is used again
+
+
+SERIAL = Threads(1)
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS from starting threads of its own inside our lanes."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@cache
+def _pool_of(process: int, count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="m3n")
+
+
+def _pool(count: int) -> ThreadPoolExecutor:
+    return _pool_of(os.getpid(), count)  # a forked child must not use its parent's threads

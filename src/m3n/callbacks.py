@@ -1,0 +1,78 @@
+"""Callbacks for ``minimize``: progress on the terminal."""
+
+from __future__ import annotations
+
+import math
+from types import TracebackType
+from typing import Any
+
+from m3n.minimize import Snapshot
+
+
+class ProgressBar:
+    """A line on the terminal with pass, primal, dual, gap and an estimate of the time left.
+
+    Use it as a context manager and as a callback. The gap falls roughly like a power of the passes, so the bar moves with
+    the logarithm of the gap and the time left comes from the slope of the last records.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to draw; the default is standard error.
+    """
+
+    def __init__(self, console: Any = None):
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
+        columns += (TextColumn("{task.fields[left]}"),)
+        self.progress = Progress(*columns, console=console or Console(stderr=True))
+        self.task = self.progress.add_task("starting", total=1.0, left="")
+        self.history: list[tuple[float, float]] = []
+        self.first_gap = math.nan
+
+    def __enter__(self) -> ProgressBar:
+        self.progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.progress.stop()
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        record = snapshot.record
+        if math.isnan(self.first_gap):
+            self.first_gap = record.gap
+        self.history.append((record.seconds, record.gap))
+        text = f"pass {record.passes:.0f}  primal {record.primal:.5g}  dual {record.dual:.5g}  gap {record.gap:.2e}"
+        left = seconds_left(self.history, snapshot)
+        shown = "" if left is None else f"about {_clock(left)} left"
+        self.progress.update(self.task, description=text, completed=self._share(snapshot), left=shown)
+
+    def _share(self, snapshot: Snapshot) -> float:
+        """Progress in the logarithm of the gap, or towards a limit if that is nearer."""
+        record = snapshot.record
+        shares = [record.passes / snapshot.max_passes, record.seconds / snapshot.max_seconds]
+        if 0 < snapshot.tol < self.first_gap and record.gap > 0:
+            shares.append(math.log(self.first_gap / record.gap) / math.log(self.first_gap / snapshot.tol))
+        return min(1.0, max(shares))
+
+
+def seconds_left(history: list[tuple[float, float]], snapshot: Snapshot) -> float | None:
+    """Extrapolate log gap against log seconds over the second half of the run; None while there is nothing to say."""
+    now, gap = history[-1]
+    limits = [snapshot.max_seconds - now, now * (snapshot.max_passes / max(snapshot.record.passes, 1e-9) - 1.0)]
+    past = [entry for entry in history if 0 < entry[0] <= now / 2]
+    if past and snapshot.tol > 0 and 0 < gap < past[-1][1]:
+        slope = math.log(past[-1][1] / gap) / math.log(now / past[-1][0])
+        limits.append(now * (max(gap / snapshot.tol, 1.0) ** min(1 / slope, 50.0) - 1.0))
+    left = min(limits)
+    return left if left < math.inf else None
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,67 @@
+"""The proof of quality that comes with every run, and the record of how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Two exact numbers that enclose the optimum: dual <= min J <= primal.
+
+    Parameters
+    ----------
+    primal : float
+        J at the weights that are returned.
+    dual : float
+        D at a feasible dual point, a lower bound on every J(w).
+    """
+
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """primal - dual: no weights can be better than the returned ones by more."""
+        return self.primal - self.dual
+
+    def improved(self, primal: float | None = None, dual: float | None = None) -> Certificate:
+        """The better of the old and the new bounds.
+
+        D <= J holds for exact numbers; a dual above the primal is rounding, and the primal is then the safe bound.
+        """
+        upper = self.primal if primal is None else min(self.primal, primal)
+        lower = self.dual if dual is None else max(self.dual, dual)
+        return Certificate(upper, min(lower, upper))
+
+    def __str__(self) -> str:
+        return f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One line of the trace: what was known after some passes.
+
+    Attributes
+    ----------
+    passes : float
+        Oracle calls of either kind, certificates included, divided by n.
+    seconds : float
+        Wall-clock time since the start.
+    hard_calls, soft_calls : int
+        Oracle calls, counted in examples.
+    primal, dual, gap : float
+        The best certificate so far.
+    metrics : mapping of str to float
+        What the solver itself watches, such as its temperature mu.
+    """
+
+    passes: float
+    seconds: float
+    hard_calls: int
+    soft_calls: int
+    primal: float
+    dual: float
+    gap: float
+    metrics: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,128 @@
+"""Saving and loading estimators: which numbers and texts make a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from m3n import losses, solvers
+from m3n.certificate import Certificate, Record
+from m3n.estimators.inputs import SequenceReader
+from m3n.features import AttributeVectorizer
+from m3n.io import model_file
+from m3n.minimize import Status
+
+if TYPE_CHECKING:
+    from m3n.estimators.sequence_tagger import SequenceTagger
+
+WEIGHTS = ("coef_", "transitions_", "start_", "end_")
+
+
+def load(path: str | os.PathLike[str]) -> SequenceTagger:
+    """Load a model that ``save`` wrote. Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : path
+        The model file.
+    """
+    kind, meta, tensors = model_file.read(path)
+    if kind != "SequenceTagger":
+        raise model_file.ModelFileError(f"{os.fspath(path)!r} holds a {kind}, which this version cannot load")
+    try:
+        return _restore_tagger(meta, tensors)
+    except (KeyError, TypeError, ValueError) as error:
+        message = f"{os.fspath(path)!r} is damaged: {type(error).__name__}: {error}"
+        raise model_file.ModelFileError(message) from None
+
+
+def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
+    """Write a fitted tagger.
+
+    Parameters
+    ----------
+    tagger : SequenceTagger
+        The fitted model.
+    path : path
+        Where to.
+    """
+    reader = tagger.reader_
+    meta = {
+        "params": {name: _plain(name, value) for name, value in tagger.get_params(deep=False).items()},
+        "classes": tagger.classes_.tolist(),
+        "lam": tagger.lam_,
+        "certificate": dataclasses.asdict(tagger.certificate_),
+        "status": str(tagger.status_),
+        "trace": [dataclasses.asdict(record) for record in tagger.trace_],
+        "reader": {"kind": reader.kind, "width": reader.width},
+    }
+    tensors = {name: getattr(tagger, name) for name in WEIGHTS}
+    if reader.vectorizer is not None:  # may hold millions of strings: bytes in a tensor, not in the header
+        text = json.dumps(list(reader.vectorizer.vocabulary), ensure_ascii=False)
+        tensors["vocabulary"] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    model_file.write(path, "SequenceTagger", meta, tensors)
+
+
+def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> SequenceTagger:
+    from m3n.estimators.sequence_tagger import SequenceTagger
+
+    tagger = SequenceTagger(**{name: _restored(value) for name, value in meta["params"].items()})
+    tagger.classes_ = np.array(meta["classes"])
+    tagger.lam_ = meta["lam"]
+    tagger.certificate_ = Certificate(**meta["certificate"])
+    tagger.status_ = Status(meta["status"])
+    tagger.trace_ = [Record(**record) for record in meta["trace"]]
+    for name in WEIGHTS:
+        setattr(tagger, name, tensors[name])
+    tagger.n_features_in_ = len(tagger.coef_)
+    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors.get("vocabulary")))
+    _check_shapes(tagger)
+    return tagger
+
+
+def _check_shapes(tagger: SequenceTagger) -> None:
+    labels, width = len(tagger.classes_), tagger.reader_.width
+    expected = ((width, labels), (labels, labels), (labels,), (labels,))
+    for name, shape in zip(WEIGHTS, expected, strict=True):
+        if getattr(tagger, name).shape != shape:
+            raise ValueError(f"{name} has shape {getattr(tagger, name).shape}, expected {shape}")
+
+
+def _vectorizer(vocabulary: np.ndarray | None) -> AttributeVectorizer | None:
+    if vocabulary is None:
+        return None
+    vectorizer = AttributeVectorizer()
+    entries = json.loads(vocabulary.tobytes().decode("utf-8", "surrogatepass"))
+    attributes = [entry if isinstance(entry, str) else (entry[0], entry[1]) for entry in entries]
+    vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
+    return vectorizer
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A constructor argument as JSON; our own solvers and losses by name and settings."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (np.integer, np.floating, np.bool_)):
+        return value.item()
+    for family, known in (("solver", solvers.BY_NAME), ("loss", losses.BY_NAME)):
+        for key, kind in known.items():
+            if type(value) is kind:
+                settings = dataclasses.asdict(value) if dataclasses.is_dataclass(kind) else {}
+                return {"family": family, "name": key, "settings": settings}
+    warnings.warn(f"{name}={value!r} is not part of m3n: the saved model holds its default instead", stacklevel=4)
+    return {"family": "default", "name": name}
+
+
+def _restored(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if value["family"] == "solver":
+        return solvers.BY_NAME[value["name"]](**value["settings"])
+    if value["family"] == "loss":
+        return losses.BY_NAME[value["name"]](**value["settings"])
+    return {"solver": "auto", "loss": "hamming"}.get(value["name"])

@@ -1,0 +1,9 @@
+"""Feature maps: linear maps from weights to part scores, with their adjoints."""
+
+from m3n.features.base import FeatureMap
+from m3n.features.dense import Dense
+from m3n.features.sparse import Sparse
+from m3n.features.stack import Stack, Table, chain_features
+from m3n.features.vectorizer import AttributeVectorizer
+
+__all__ = ["AttributeVectorizer", "Dense", "FeatureMap", "Sparse", "Stack", "Table", "chain_features"]

@@ -1,0 +1,98 @@
+"""Putting feature maps together: shared tables, and several maps side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from m3n.backends import SERIAL, Threads
+from m3n.features.base import FeatureMap
+from m3n.structures.base import Parts, Rows
+
+
+class Table(FeatureMap):
+    """A table of scores that all examples share; its weights are the scores themselves.
+
+    Parameters
+    ----------
+    *shape : int
+        Shape of the table, for example ``(labels, labels)`` for transitions.
+    """
+
+    def __init__(self, *shape: int):
+        self.dim = int(np.prod(shape))
+        self.shapes = (shape,)
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        out[0][...] = w.reshape(self.shapes[0])
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        return parts[0].ravel()
+
+    def norms(self) -> Parts:
+        return (np.ones(self.shapes[0]),)
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        return self
+
+
+class Stack(FeatureMap):
+    """Maps side by side: weights are concatenated, and so are the part arrays.
+
+    Parameters
+    ----------
+    *maps : FeatureMap
+        The maps, in the order of the structure's part arrays.
+    """
+
+    def __init__(self, *maps: FeatureMap):
+        self.maps = maps
+        self.dim = sum(m.dim for m in maps)
+        self.shapes = tuple(shape for m in maps for shape in m.shapes)
+        self._weight_cuts = np.cumsum([m.dim for m in maps])[:-1]
+
+    def split(self, w: np.ndarray) -> list[np.ndarray]:
+        """Cut a weight vector into the pieces of the maps (views)."""
+        return np.split(w, self._weight_cuts)
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        for m, piece, part in zip(self.maps, self.split(w), self._split_parts(out), strict=True):
+            m.scores(piece, part, threads)
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        pieces = zip(self.maps, self._split_parts(parts), strict=True)
+        return np.concatenate([m.adjoint(piece, threads) for m, piece in pieces])
+
+    def norms(self) -> Parts:
+        return tuple(norm for m in self.maps for norm in m.norms())
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        pieces = zip(self.maps, self.split(u), self.split(v), strict=True)
+        return float(sum(m.inner(a, b) for m, a, b in pieces))
+
+    def _split_parts(self, parts: tuple) -> list[tuple]:
+        pieces, first = [], 0
+        for m in self.maps:
+            pieces.append(parts[first : first + len(m.shapes)])
+            first += len(m.shapes)
+        return pieces
+
+
+def chain_features(node: FeatureMap, labels: int, edge: FeatureMap | None = None) -> Stack:
+    """The usual map of a chain: ``node`` features, a transition table, start and end scores, optional ``edge`` features.
+
+    Parameters
+    ----------
+    node : FeatureMap
+        Map with one row per token, for example ``Dense(X, labels)``.
+    labels : int
+        Number of labels.
+    edge : FeatureMap, optional
+        Map with one row per pair of neighbours, for example ``Dense(Z, (labels, labels))``.
+    """
+    tables = (Table(labels, labels), Table(labels), Table(labels))
+    return Stack(node, *tables, *(() if edge is None else (edge,)))

@@ -1,0 +1,297 @@
+"""Dynamic programmes on linear chains: Viterbi and forward-backward over a packed batch.
+
+Layout. ``node`` (tokens, labels) holds the sequences one after another, sequence k being rows
+``offsets[k]:offsets[k+1]``; ``transition`` (labels, labels), ``start`` and ``end`` (labels,) are shared by all;
+``edge`` (tokens - sequences, labels, labels) is one extra table for every pair of neighbours, or has length 0.
+
+The exp-oracle at temperature mu has two implementations with one result:
+
+*scaled*: forward probabilities a_t, normalised at every position,
+
+    pre_t = a_{t-1} T,   a_t ∝ pre_t * exp(node_t/mu),   T_ij = exp((transition_ij - column maximum)/mu)
+    p_{t-1}(i) = a_{t-1}(i) sum_j T_ij p_t(j)/pre_t(j)
+
+three matrix-vector products per token and no exponential per pair of labels. Rounding never hurts as all terms are
+non-negative; underflow could. Every a_{t-1}(i) T_ij that is lost is below 1e-307, so as long as no pre_t(j) falls
+below ``SAFE`` the loss is relatively nil. The first pre_t(j) below it sends the sequence to
+
+*log domain*: f_t(j) = log-sum-exp of all prefixes that end in label j. The backward sweep uses the conditional
+probabilities exp((f_{t-1}(i) + transition_ij - norm_t(j))/mu), whose columns sum to one, so marginals are those of a
+distribution by construction at any temperature. Rows that cannot contribute one unit in the last place are skipped,
+which is most of them when mu is small.
+
+Cost per token: O(labels^2). Memory: O(longest sequence x labels) besides the arguments.
+"""
+
+import math
+
+import numpy as np
+
+from m3n.kernels._jit import kernel
+from m3n.kernels.exponential import exp
+
+SAFE = 1e-250
+NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
+
+
+@kernel
+def soft(node, transition, start, end, edge, offsets, low, high, mu, values, counts, starts, ends):
+    """Run the exp-oracle on sequences low..high-1.
+
+    ``node`` and ``edge`` are overwritten by their marginals; expected transition, start and end counts are added to
+    ``counts``, ``starts`` and ``ends``; ``values[k]`` becomes mu log sum exp(score/mu), -inf if nothing is allowed.
+    """
+    labels = node.shape[1]
+    longest = _longest(offsets, low, high)
+    forward = np.empty((longest, labels))
+    second = np.empty((longest, labels))
+    scratch = np.empty((2, labels))
+    weights = np.empty((2, labels, labels))
+    rank_one = np.zeros((labels, labels))
+    column = np.empty(labels)
+    _exponentiate(transition, mu, weights, column)
+    for k in range(low, high):
+        first, stop = offsets[k], offsets[k + 1]
+        rows = node[first:stop]
+        for j in range(labels):
+            rows[0, j] += start[j]
+            rows[stop - first - 1, j] += end[j]
+        value = np.nan
+        if edge.shape[0] == 0:
+            value = _scaled(rows, weights, column, mu, forward, second, rank_one)
+        if math.isnan(value):
+            value = _log_domain(rows, transition, edge, first - k - 1, mu, forward, second, scratch, counts)
+        values[k] = value
+        for j in range(labels):
+            starts[j] += rows[0, j]
+            ends[j] += rows[stop - first - 1, j]
+    for i in range(labels):
+        for j in range(labels):
+            counts[i, j] += weights[0, i, j] * rank_one[i, j]
+
+
+@kernel
+def _longest(offsets, low, high):
+    longest = 0
+    for k in range(low, high):
+        longest = max(longest, offsets[k + 1] - offsets[k])
+    return longest
+
+
+@kernel
+def _exponentiate(transition, mu, weights, column):
+    """weights[0] = T, weights[1] = its transpose; ``column`` = the maxima that were taken out."""
+    labels = transition.shape[0]
+    for j in range(labels):
+        top = -np.inf
+        for i in range(labels):
+            top = max(top, transition[i, j])
+        column[j] = top if top > -np.inf else 0.0
+        for i in range(labels):
+            weights[0, i, j] = exp((transition[i, j] - column[j]) / mu)
+            weights[1, j, i] = weights[0, i, j]
+
+
+@kernel
+def _scaled(rows, weights, column, mu, forward, pre, rank_one):
+    """Scaled forward-backward of one sequence; NaN, with ``rows`` untouched, if underflow might matter."""
+    length, labels = rows.shape
+    inverse = 1.0 / mu
+    value = 0.0
+    for t in range(length):
+        top = -np.inf
+        for j in range(labels):
+            forward[t, j] = rows[t, j] + (column[j] if t > 0 else 0.0)
+        for j in range(labels):
+            top = max(top, forward[t, j])
+        if top == -np.inf:
+            return np.nan
+        for j in range(labels):
+            forward[t, j] = exp((forward[t, j] - top) * inverse)
+        if t > 0:
+            for j in range(labels):
+                pre[t, j] = 0.0
+            for i in range(labels):
+                scale = forward[t - 1, i]
+                for j in range(labels):
+                    pre[t, j] += scale * weights[0, i, j]
+            least = np.inf
+            for j in range(labels):
+                least = min(least, pre[t, j])
+            if not least > SAFE:
+                return np.nan
+            for j in range(labels):
+                forward[t, j] *= pre[t, j]
+        total = 0.0
+        for j in range(labels):
+            total += forward[t, j]
+        if not total > SAFE:
+            return np.nan
+        for j in range(labels):
+            forward[t, j] /= total
+        value += top + mu * math.log(total)
+    for j in range(labels):
+        rows[length - 1, j] = forward[length - 1, j]
+    for t in range(length - 1, 0, -1):
+        for j in range(labels):
+            pre[t, j] = rows[t, j] / pre[t, j]
+            rows[t - 1, j] = 0.0
+        for j in range(labels):
+            ratio = pre[t, j]
+            for i in range(labels):
+                rows[t - 1, i] += weights[1, j, i] * ratio
+        for i in range(labels):
+            scale = forward[t - 1, i]
+            rows[t - 1, i] *= scale
+            for j in range(labels):
+                rank_one[i, j] += scale * pre[t, j]
+    return value
+
+
+@kernel
+def _log_domain(rows, transition, edge, shift, mu, forward, norm, scratch, counts):
+    """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included.
+
+    ``edge[shift + t]`` belongs to positions t-1 and t.
+    """
+    length, labels = rows.shape
+    inverse = 1.0 / mu
+    value = 0.0
+    for t in range(length):
+        top = -np.inf
+        if t > 0:
+            _log_advance(forward, t, transition, edge, shift, mu, norm, scratch)
+        for j in range(labels):
+            forward[t, j] = rows[t, j] + (norm[t, j] if t > 0 else 0.0)
+            top = max(top, forward[t, j])
+        if top == -np.inf:
+            _forbid(rows, edge, shift)
+            return -np.inf
+        for j in range(labels):  # a maximum of 0 keeps the rounding error from growing with the length
+            forward[t, j] -= top
+        value += top
+    total = 0.0
+    for j in range(labels):
+        rows[length - 1, j] = exp(forward[length - 1, j] * inverse)
+        total += rows[length - 1, j]
+    for j in range(labels):
+        rows[length - 1, j] /= total
+    for t in range(length - 1, 0, -1):
+        for i in range(labels):
+            mass = 0.0
+            if _relative(forward[t - 1, i], i, t, transition, edge, shift, norm, inverse, scratch) > NEGLIGIBLE:
+                for j in range(labels):
+                    scratch[0, j] = exp(min(scratch[0, j], 0.0)) * rows[t, j]
+                for j in range(labels):
+                    mass += scratch[0, j]
+                    counts[i, j] += scratch[0, j]
+            else:
+                for j in range(labels):
+                    scratch[0, j] = 0.0
+            rows[t - 1, i] = mass
+            if edge.shape[0]:
+                for j in range(labels):
+                    edge[shift + t, i, j] = scratch[0, j]
+    return value + mu * math.log(total)
+
+
+@kernel
+def _log_advance(forward, t, transition, edge, shift, mu, norm, scratch):
+    """norm_t(j) = mu log sum_i exp((f_{t-1}(i) + transition_ij)/mu)."""
+    labels = transition.shape[0]
+    for j in range(labels):
+        norm[t, j] = -np.inf
+        scratch[1, j] = 0.0
+    for i in range(labels):
+        f = forward[t - 1, i]
+        if edge.shape[0]:
+            for j in range(labels):
+                norm[t, j] = max(norm[t, j], f + transition[i, j] + edge[shift + t, i, j])
+        else:
+            for j in range(labels):
+                norm[t, j] = max(norm[t, j], f + transition[i, j])
+    for i in range(labels):
+        if _relative(forward[t - 1, i], i, t, transition, edge, shift, norm, 1.0 / mu, scratch) > NEGLIGIBLE:
+            for j in range(labels):
+                scratch[1, j] += exp(scratch[0, j])
+    for j in range(labels):
+        if norm[t, j] > -np.inf:
+            norm[t, j] += mu * math.log(scratch[1, j])
+
+
+@kernel
+def _relative(f, i, t, transition, edge, shift, norm, inverse, scratch):
+    """scratch[0] = (f + transition_i - norm_t)/mu, -inf where label j cannot be reached; return its maximum."""
+    labels = transition.shape[0]
+    top = -np.inf
+    if edge.shape[0]:
+        for j in range(labels):
+            score = f + transition[i, j] + edge[shift + t, i, j]
+            scratch[0, j] = (score - norm[t, j]) * inverse if score > -np.inf else -np.inf
+    else:
+        for j in range(labels):
+            score = f + transition[i, j]
+            scratch[0, j] = (score - norm[t, j]) * inverse if score > -np.inf else -np.inf
+    for j in range(labels):
+        top = max(top, scratch[0, j])
+    return top
+
+
+@kernel
+def _forbid(rows, edge, shift):
+    """All marginals of a sequence that has no allowed labelling are zero."""
+    length, labels = rows.shape
+    for t in range(length):
+        for i in range(labels):
+            rows[t, i] = 0.0
+            if t > 0 and edge.shape[0]:
+                for j in range(labels):
+                    edge[shift + t, i, j] = 0.0
+
+
+@kernel
+def hard(node, transition, start, end, edge, offsets, low, high, values, labelling):
+    """Viterbi on sequences low..high-1: best score into ``values``, best labels (lowest at ties) into ``labelling``."""
+    labels = node.shape[1]
+    source = np.empty((_longest(offsets, low, high), labels), np.int64)
+    f = np.empty(labels)
+    best = np.empty(labels)
+    for k in range(low, high):
+        first, length = offsets[k], offsets[k + 1] - offsets[k]
+        for j in range(labels):
+            f[j] = node[first, j] + start[j]
+        for t in range(1, length):
+            for j in range(labels):
+                best[j] = f[0] + transition[0, j] + (edge[first - k - 1 + t, 0, j] if edge.shape[0] else 0.0)
+                source[t, j] = 0
+            for i in range(1, labels):
+                for j in range(labels):
+                    score = f[i] + transition[i, j] + (edge[first - k - 1 + t, i, j] if edge.shape[0] else 0.0)
+                    better = score > best[j]
+                    best[j] = score if better else best[j]
+                    source[t, j] = i if better else source[t, j]
+            for j in range(labels):
+                f[j] = best[j] + node[first + t, j]
+        last = 0
+        for j in range(labels):
+            f[j] += end[j]
+            last = j if f[j] > f[last] else last
+        values[k] = f[last]
+        labelling[first + length - 1] = last
+        for t in range(length - 1, 0, -1):
+            labelling[first + t - 1] = source[t, labelling[first + t]]
+
+
+@kernel
+def count(labelling, offsets, node, counts, starts, ends, edge):
+    """Add the parts of a labelling: ones in ``node`` and ``edge`` (zero at entry), transition, start and end counts."""
+    for k in range(offsets.shape[0] - 1):
+        first, last = offsets[k], offsets[k + 1] - 1
+        starts[labelling[first]] += 1.0
+        ends[labelling[last]] += 1.0
+        for t in range(first, last + 1):
+            node[t, labelling[t]] += 1.0
+            if t > first:
+                counts[labelling[t - 1], labelling[t]] += 1.0
+                if edge.shape[0]:
+                    edge[t - k - 1, labelling[t - 1], labelling[t]] += 1.0

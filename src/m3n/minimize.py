@@ -1,0 +1,246 @@
+"""The one loop of the library: run a solver until its certificate is good enough."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from m3n.backends.threads import single_threaded_blas
+from m3n.certificate import Certificate, Record
+from m3n.problem import Problem
+from m3n.solvers import Solver, resolve_solver
+
+log = logging.getLogger("m3n")
+
+ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle"}
+
+
+class Status(StrEnum):
+    """Why a run stopped."""
+
+    TOLERANCE = "tolerance reached"
+    PASS_LIMIT = "pass limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    STALLED = "stalled numerically"
+    CALLBACK = "stopped by a callback"
+
+
+class MissingOracle(TypeError):
+    """The solver needs an oracle that the structure does not offer."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    w : array (dim,)
+        The weights with the lowest certified objective.
+    certificate : Certificate
+        primal = J(w), dual = best lower bound, gap.
+    status : Status
+        Why the run stopped.
+    trace : list of Record
+        What was known when.
+    hard_calls, soft_calls : int
+        Oracle calls of this run, counted in examples.
+    seconds : float
+        Wall-clock time.
+    solver : Solver
+        The solver with all its settings.
+    """
+
+    w: np.ndarray
+    certificate: Certificate
+    status: Status
+    trace: list[Record]
+    hard_calls: int
+    soft_calls: int
+    seconds: float
+    solver: Solver[Any]
+    state: Any = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the requested tolerance was reached."""
+        return self.status is Status.TOLERANCE
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a callback sees: the newest record, the best weights (read-only) and the goal of the run."""
+
+    record: Record
+    w: np.ndarray
+    tol: float
+    max_passes: float
+    max_seconds: float
+
+
+Callback = Callable[[Snapshot], bool | None]
+
+
+def minimize(
+    problem: Problem,
+    solver: Solver[Any] | str = "auto",
+    *,
+    tol: float = 1e-3,
+    max_passes: float | None = None,
+    max_seconds: float | None = None,
+    callbacks: Iterable[Callback] = (),
+    resume: Result | None = None,
+) -> Result:
+    """Minimise the problem's objective to a certified duality gap.
+
+    Ctrl-C ends the run early and still returns the best weights with their certificate.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    solver : Solver or str
+        A solver object, its name, or "auto".
+    tol : float
+        Stop when the duality gap is at most this.
+    max_passes : float or None
+        Stop before more than this many passes over the data, certificates included.
+    max_seconds : float or None
+        Stop after this much time.
+    callbacks : iterable of callable
+        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
+    resume : Result or None
+        Go on where an earlier run of the same solver on the same problem stopped.
+
+    Returns
+    -------
+    Result
+        Weights, certificate, the reason of the stop and the trace.
+    """
+    for name, limit in (("tol", tol), ("max_passes", max_passes), ("max_seconds", max_seconds)):
+        if limit is not None and not limit >= 0:
+            raise ValueError(f"{name} must not be negative, got {limit}")
+    solver = resolve_solver(solver)
+    _check_oracles(problem, solver)
+    goal = (tol, np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
+    run = _Run(problem, solver, *goal, tuple(callbacks), resume)
+    with single_threaded_blas():
+        return run.go()
+
+
+class _Run:
+    """The state of the loop."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver[Any],
+        tol: float,
+        max_passes: float,
+        max_seconds: float,
+        callbacks: tuple[Callback, ...],
+        resume: Result | None,
+    ):
+        self.problem, self.solver, self.tol = problem, solver, tol
+        self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
+        self.begin = time.perf_counter()
+        self.first_calls = problem.hard_calls, problem.soft_calls
+        self.state = resume.state if resume else None
+        self.certificate = resume.certificate if resume else Certificate(np.inf, -np.inf)
+        self.w = resume.w if resume else np.zeros(problem.dim)
+        self.trace: list[Record] = []
+        self.certified: Any = self.state  # the state that the certificate speaks of
+        self.last_passes = 0.0
+
+    def go(self) -> Result:
+        try:
+            if self.state is None:
+                self.state = self.solver.init(self.problem)
+            status = self._loop()
+        except KeyboardInterrupt:
+            log.info("interrupted: certifying the best weights so far")
+            status = Status.INTERRUPTED
+        if self.certificate.primal == np.inf or (self.certified is not self.state and self.passes < self.max_passes):
+            self._certify()
+            if self.certificate.gap <= self.tol:
+                status = Status.TOLERANCE
+        return self._result(status)
+
+    @property
+    def passes(self) -> float:
+        hard, soft = self.calls
+        return (hard + soft) / self.problem.n
+
+    @property
+    def calls(self) -> tuple[int, int]:
+        return self.problem.hard_calls - self.first_calls[0], self.problem.soft_calls - self.first_calls[1]
+
+    def _loop(self) -> Status:
+        while True:
+            if self.certificate.gap <= self.tol:
+                return Status.TOLERANCE
+            if self.passes >= self.max_passes - 1:  # the last pass is for the certificate
+                return Status.PASS_LIMIT
+            if time.perf_counter() - self.begin >= self.max_seconds:
+                return Status.TIME_LIMIT
+            if self.state.stalled:
+                return Status.STALLED
+            self.state = self.solver.step(self.problem, self.state)
+            if self._due() and self._certify():
+                return Status.CALLBACK
+
+    def _due(self) -> bool:
+        """A certificate after every ten passes, later after every twentieth part of all passes."""
+        return self.passes - self.last_passes >= max(10.0, self.passes / 20)
+
+    def _certify(self) -> bool:
+        """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
+        w = self.problem_point()
+        primal = self.problem.primal(w)
+        if primal < self.certificate.primal:
+            self.w = w
+        self.certificate = self.certificate.improved(primal, None if self.state is None else self.state.dual)
+        self.certified = self.state
+        self.last_passes = self.passes
+        record = self._record()
+        self.trace.append(record)
+        log.debug("pass %.0f: %s", record.passes, self.certificate)
+        snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds)
+        return any([bool(callback(snapshot)) for callback in self.callbacks])
+
+    def problem_point(self) -> np.ndarray:
+        """The weights to certify: the state's, or zero if the run was interrupted before there was one."""
+        return np.zeros(self.problem.dim) if self.state is None else self.state.w
+
+    def _record(self) -> Record:
+        metrics = {} if self.state is None else dict(self.state.metrics)
+        known = self.certificate
+        seconds = time.perf_counter() - self.begin
+        return Record(self.passes, seconds, *self.calls, known.primal, known.dual, known.gap, metrics)
+
+    def _result(self, status: Status) -> Result:
+        seconds = time.perf_counter() - self.begin
+        calls = self.calls
+        log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, seconds, self.certificate)
+        return Result(self.w, self.certificate, status, self.trace, *calls, seconds, self.solver, self.state)
+
+
+def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
+    missing = solver.requires - problem.oracles
+    if missing:
+        names = " and the ".join(ORACLE_NAMES[name] for name in sorted(missing))
+        structure = type(problem.structure).__name__
+        raise MissingOracle(f"{type(solver).__name__} needs the {names}, which {structure} does not offer")
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

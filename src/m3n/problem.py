@@ -1,0 +1,193 @@
+"""The training problem: all that a solver sees.
+
+    primal   J(w)     = lam/2 |w|^2 + 1/n sum_i max_y { ell_i(y) - <w, psi_i(y)> }
+    dual     D(alpha) = sum_iy ell_i(y) alpha_i(y) - 1/(2 lam) |sum_iy alpha_i(y) psi_i(y)|^2
+    smoothed J_mu(w)  = lam/2 |w|^2 + mu/n sum_i log sum_y q_i(y) exp{ (ell_i(y) - <w, psi_i(y)>)/mu }
+
+with psi_i(y) = phi(x_i, y_i) - phi(x_i, y), alpha_i >= 0 summing to 1/n, and q_i the centre of the smoothing. A
+distribution alpha enters only through ``vector`` = sum alpha psi and ``loss`` = sum alpha ell, both linear in it. The
+factor 1/n is applied here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from m3n.backends import Threads
+from m3n.features.base import FeatureMap
+from m3n.losses import Hamming, Loss
+from m3n.losses.base import Cost
+from m3n.structures.base import Examples, Parts, Structure
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an oracle says about a distribution over outputs (a point mass for the max-oracle).
+
+    Attributes
+    ----------
+    value : float
+        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``.
+    vector : array (dim,)
+        sum_iy alpha_i(y) psi_i(y).
+    loss : float
+        sum_iy alpha_i(y) ell_i(y).
+    """
+
+    value: float
+    vector: np.ndarray
+    loss: float
+
+
+class Problem:
+    """Training data, an output space, a feature map, a loss and the strength of regularisation.
+
+    Parameters
+    ----------
+    structure : Structure
+        The output spaces of the n examples.
+    features : FeatureMap
+        The map from weights to part scores; its part arrays must have the structure's shapes.
+    y : sequence
+        Gold outputs as label numbers, one per example.
+    loss : Loss
+        Label loss; the default counts wrong labels.
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2; None means 1/n.
+    n_jobs : int or None
+        Threads of a pass; None takes every core.
+
+    Attributes
+    ----------
+    hard_calls, soft_calls : int
+        Oracle calls so far, counted in examples.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        y: Sequence[Any],
+        *,
+        loss: Loss | None = None,
+        lam: float | None = None,
+        n_jobs: int | None = None,
+    ):
+        if features.shapes != structure.shapes:
+            raise ValueError(
+                f"the feature map fills part arrays of shapes {features.shapes}, "
+                f"but {type(structure).__name__} has {structure.shapes}"
+            )
+        self.structure = structure
+        self.features = features
+        self.n = structure.n
+        self.dim = features.dim
+        self.lam = 1.0 / self.n if lam is None else float(lam)
+        if not 0.0 < self.lam < np.inf:
+            raise ValueError(f"lam must be a positive finite number, got {lam}")
+        self.gold = structure.pack(y)
+        self.cost = (loss or Hamming()).cost(structure, self.gold)
+        self.threads = Threads(n_jobs)
+        self.hard_calls = 0
+        self.soft_calls = 0
+
+    @property
+    def oracles(self) -> frozenset[str]:
+        """The oracles that the structure answers."""
+        return self.structure.oracles
+
+    @property
+    def passes(self) -> float:
+        """Oracle calls so far in units of n."""
+        return (self.hard_calls + self.soft_calls) / self.n
+
+    @cached_property
+    def log_size(self) -> float:
+        """Mean of log |Y_i|."""
+        return float(self.structure.log_size().mean())
+
+    @cached_property
+    def radius(self) -> float:
+        """A bound on the largest |psi_i(y)|."""
+        return self.structure.radius(self.features.norms())
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        """Inner product of two weight vectors."""
+        return self.features.inner(u, v)
+
+    def hard(self, w: np.ndarray, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
+        """Max-oracle on all examples or a block of them (its share of the sums over n)."""
+        batch = self._whole if block is None else self._batch(block)
+        self.hard_calls += batch.structure.n
+        return batch.hard(w, loss_scale, self)
+
+    def soft(self, w: np.ndarray, mu: float, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
+        """Exp-oracle at temperature mu on all examples or a block of them (its share of the sums over n)."""
+        batch = self._whole if block is None else self._batch(block)
+        self.soft_calls += batch.structure.n
+        return batch.soft(w, mu, loss_scale, self)
+
+    def primal(self, w: np.ndarray) -> float:
+        """J(w), exactly: one pass of the max-oracle."""
+        return self.lam / 2 * self.inner(w, w) + self.hard(w).value
+
+    def dual(self, u: np.ndarray, loss: float) -> float:
+        """D(alpha) of a distribution with w(alpha) = u and expected loss ``loss``."""
+        return loss - self.lam / 2 * self.inner(u, u)
+
+    @cached_property
+    def _whole(self) -> _Batch:
+        return _Batch(self.structure, self.features, self.cost, self.gold, self.threads)
+
+    def _batch(self, block: Examples) -> _Batch:
+        structure, rows = self.structure.select(block)
+        labels = self.structure.rows_of_labelling(block)
+        return _Batch(
+            structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads
+        )
+
+
+class _Batch:
+    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta."""
+
+    def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray, threads: Threads):
+        self.structure = structure
+        self.features = features
+        self.cost = cost
+        self.threads = threads
+        self.buffer = structure.empty()
+        self.gold = features.adjoint(structure.encode(gold, out=self.buffer), threads)
+
+    def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
+        values, labelling = self.structure.hard(self._theta(w, loss_scale), self.threads)
+        return self._answer(w, values, self.structure.encode(labelling, out=self.buffer), problem)
+
+    def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
+        values, marginals = self.structure.soft(self._theta(w, loss_scale), mu, self.threads)
+        return self._answer(w, values, marginals, problem)
+
+    def _theta(self, w: np.ndarray, loss_scale: float) -> Parts:
+        theta = self.features.scores(w, self.buffer, self.threads)
+        self.cost.add_to(theta, loss_scale, self.threads)
+        return theta
+
+    def _answer(self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem) -> Answer:
+        if not np.isfinite(values).all():
+            raise FloatingPointError(_explain(values, w))
+        vector = (self.gold - self.features.adjoint(parts, self.threads)) / problem.n
+        value = (float(values.sum()) - problem.inner(w, self.gold)) / problem.n
+        return Answer(value, vector, self.cost.expected(parts, self.threads) / problem.n)
+
+
+def _explain(values: np.ndarray, w: np.ndarray) -> str:
+    if not np.isfinite(w).all():
+        return "the weights contain NaN or infinite numbers"
+    example = int(np.flatnonzero(~np.isfinite(values))[0])
+    if values[example] == -np.inf:
+        return f"example {example} has no allowed output at all: check what the structure forbids"
+    return f"the best score of example {example} is {values[example]}: check its features for NaN or infinite numbers"

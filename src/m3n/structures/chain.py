@@ -1,0 +1,190 @@
+"""Label sequences: linear chains of any lengths, packed one after another.
+
+theta = (node (tokens, labels), transition (labels, labels), start (labels,), end (labels,)) and, with ``edges=True``,
+edge (tokens - n, labels, labels): one table per pair of neighbours on top of the shared transitions. Both oracles cost
+O(length labels^2) per sequence. |Y_i| = labels^length when every transition is allowed.
+
+Forbidden starts, transitions and ends score -inf: no labelling that uses one has any weight.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from m3n.backends import SERIAL, Threads
+from m3n.kernels import chain
+from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+
+
+class Chain(Structure):
+    """Sequences of labels with pairwise scores between neighbours.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Length of every sequence, at least 1.
+    labels : int
+        Number of labels.
+    edges : bool
+        Whether theta ends with an array of per-position edge scores.
+    forbidden : array of bool (labels, labels), optional
+        ``forbidden[i, j]``: label j never follows label i.
+    forbidden_start, forbidden_end : array of bool (labels,), optional
+        Labels that never stand first, or last.
+    """
+
+    def __init__(
+        self,
+        lengths: Sequence[int] | np.ndarray,
+        labels: int,
+        *,
+        edges: bool = False,
+        forbidden: np.ndarray | None = None,
+        forbidden_start: np.ndarray | None = None,
+        forbidden_end: np.ndarray | None = None,
+    ):
+        lengths = np.asarray(lengths, dtype=np.int64)
+        if lengths.ndim != 1 or lengths.size == 0 or labels < 1:
+            raise ValueError("Chain needs at least one sequence and one label")
+        if lengths.min() < 1:
+            raise ValueError(f"sequence {int(lengths.argmin())} is empty; leave empty sequences out")
+        self.n = lengths.size
+        self.labels = labels
+        self.edges = edges
+        self.lengths = lengths
+        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
+        self.masks = (
+            _mask(forbidden, (labels, labels), "forbidden"),
+            _mask(forbidden_start, (labels,), "forbidden_start"),
+            _mask(forbidden_end, (labels,), "forbidden_end"),
+        )
+        tokens = int(self.offsets[-1])
+        self.shapes = ((tokens, labels), (labels, labels), (labels,), (labels,))
+        if edges:
+            self.shapes += ((tokens - self.n, labels, labels),)
+
+    def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
+        node, transition, start, end, edge = self._scores(theta)
+        values = np.empty(self.n)
+        labelling = np.empty(len(node), np.int64)
+
+        def lane(low: int, high: int) -> None:
+            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling)
+
+        threads.run(lane, threads.lanes(self.offsets))
+        return values, labelling
+
+    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
+        node, transition, start, end, edge = self._scores(theta)
+        values = np.empty(self.n)
+
+        def lane(low: int, high: int) -> Parts:
+            out = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
+            chain.soft(node, transition, start, end, edge, self.offsets, low, high, mu, values, *out)
+            return out
+
+        for shared in theta[1:4]:
+            shared[:] = 0.0
+        for counts in threads.run(lane, threads.lanes(self.offsets)):
+            for shared, part in zip(theta[1:4], counts, strict=True):
+                shared += part
+        return values, theta
+
+    def log_size(self) -> np.ndarray:
+        if not any(mask.any() for mask in self.masks):
+            return self.lengths * np.log(self.labels)
+        return self.soft(tuple(np.zeros(shape) for shape in self.shapes), 1.0)[0]
+
+    def radius(self, norms: Parts) -> float:
+        # |sum_t x_t (e_gold - e_y)| <= sqrt(2) sum_t |x_t|; counts of starts, ends and transitions differ by at most
+        # sqrt(2) times their number. Equality when all tokens look alike, gold is constant and y another constant.
+        if self.labels == 1:
+            return 0.0
+        squares = _segment_sums(norms[0], self.offsets[:-1], self.lengths) ** 2
+        for table, number in zip(norms[1:4], (self.lengths - 1, 1, 1), strict=True):
+            squares += (number * table.max()) ** 2
+        if self.edges:
+            first = self.offsets[:-1] - np.arange(self.n)
+            squares += _segment_sums(norms[4], first, self.lengths - 1) ** 2
+        return float(np.sqrt(2.0 * squares.max()))
+
+    def pack(self, outputs: Sequence[Any]) -> np.ndarray:
+        if len(outputs) != self.n:
+            raise ValueError(f"{self.n} sequences but {len(outputs)} label sequences")
+        for i, (output, length) in enumerate(zip(outputs, self.lengths, strict=True)):
+            if len(output) != length:
+                raise ValueError(f"sequence {i} has {length} positions but {len(output)} labels")
+        rows = [check_labels(np.asarray(y), self.labels, f"sequence {i}") for i, y in enumerate(outputs)]
+        labelling = np.concatenate(rows)
+        self._check_allowed(labelling)
+        return labelling
+
+    def unpack(self, labelling: np.ndarray) -> list[Any]:
+        return [part.tolist() for part in np.split(labelling, self.offsets[1:-1])]
+
+    def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
+        out = out if out is not None else self.empty()
+        for array in out:
+            array[:] = 0.0
+        node, counts, starts, ends, edge = self._with_edges(out)
+        chain.count(labelling, self.offsets, node, counts, starts, ends, edge)
+        return out
+
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+        names = ("forbidden", "forbidden_start", "forbidden_end")
+        masks: dict[str, Any] = dict(zip(names, self.masks, strict=True))
+        part = Chain(self.lengths[examples], self.labels, edges=self.edges, **masks)
+        chosen = np.arange(self.n)[examples]
+        node = _ranges(self.offsets[chosen], part.lengths)
+        edge = _ranges(self.offsets[chosen] - chosen, part.lengths - 1)
+        return part, (node, None, None, None, edge)[: len(self.shapes)]
+
+    def enumerate(self, example: int) -> Iterator[np.ndarray]:
+        for labels in itertools.product(range(self.labels), repeat=int(self.lengths[example])):
+            if self._allowed(np.array(labels)):
+                yield np.array(labels)
+
+    def _scores(self, theta: Parts) -> Parts:
+        """theta with -inf where the structure forbids, in arrays that ``soft`` may not write to (but node and edge)."""
+        node, transition, start, end, edge = self._with_edges(theta)
+        shared = (transition, start, end)
+        forbid = [np.where(mask, -np.inf, array) for mask, array in zip(self.masks, shared, strict=True)]
+        return node, *forbid, edge
+
+    def _with_edges(self, theta: Parts) -> Parts:
+        return theta if self.edges else (*theta, np.empty((0, self.labels, self.labels)))
+
+    def _allowed(self, labels: np.ndarray) -> bool:
+        pair, first, last = self.masks
+        return not (pair[labels[:-1], labels[1:]].any() or first[labels[0]] or last[labels[-1]])
+
+    def _check_allowed(self, labelling: np.ndarray) -> None:
+        if not any(mask.any() for mask in self.masks):
+            return
+        for i, labels in enumerate(np.split(labelling, self.offsets[1:-1])):
+            if not self._allowed(labels):
+                raise ValueError(f"sequence {i} uses a forbidden start, transition or end: {labels.tolist()}")
+
+
+def _mask(mask: np.ndarray | None, shape: tuple[int, ...], name: str) -> np.ndarray:
+    mask = np.zeros(shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
+    if mask.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}")
+    return mask
+
+
+def _ranges(first: np.ndarray, lengths: np.ndarray) -> Rows:
+    """Row numbers first[k] .. first[k] + lengths[k] - 1 of all k; a slice when they follow one another."""
+    if np.array_equal(first[1:], (first + lengths)[:-1]):
+        return slice(int(first[0]), int(first[-1] + lengths[-1]))
+    starts = np.cumsum(lengths) - lengths
+    return np.repeat(first - starts, lengths) + np.arange(lengths.sum())
+
+
+def _segment_sums(values: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    running = np.concatenate([[0.0], np.cumsum(values)])
+    return running[first + lengths] - running[first]

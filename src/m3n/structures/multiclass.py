@@ -1,0 +1,72 @@
+"""One label out of a fixed set per example: the simplest output space.
+
+theta is one array (n, labels). Both oracles cost O(labels) per example. |Y| = labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from m3n.backends import SERIAL, Threads
+from m3n.kernels import rows
+from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+
+
+class Multiclass(Structure):
+    """Independent examples, each with one of ``labels`` labels.
+
+    Parameters
+    ----------
+    n : int
+        Number of examples.
+    labels : int
+        Number of labels.
+    """
+
+    def __init__(self, n: int, labels: int):
+        if n < 1 or labels < 1:
+            raise ValueError(f"Multiclass needs at least one example and one label, got n={n}, labels={labels}")
+        self.n = n
+        self.labels = labels
+        self.shapes = ((n, labels),)
+
+    def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
+        labelling = theta[0].argmax(axis=1)
+        return theta[0][np.arange(self.n), labelling], labelling
+
+    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
+        values = np.empty(self.n)
+        threads.run(lambda low, high: rows.soft(theta[0], low, high, mu, values), threads.rows(self.n))
+        return values, theta
+
+    def log_size(self) -> np.ndarray:
+        return np.full(self.n, np.log(self.labels))
+
+    def radius(self, norms: Parts) -> float:
+        # |x (e_gold - e_y)| = sqrt(2) |x|, exactly
+        return float(np.sqrt(2.0) * norms[0].max()) if self.labels > 1 else 0.0
+
+    def pack(self, outputs: Sequence[Any]) -> np.ndarray:
+        if len(outputs) != self.n:
+            raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
+        return check_labels(np.asarray(outputs), self.labels, "y")
+
+    def unpack(self, labelling: np.ndarray) -> list[Any]:
+        return labelling.tolist()
+
+    def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
+        (theta,) = out = out if out is not None else self.empty()
+        theta[:] = 0.0
+        theta[np.arange(self.n), labelling] = 1.0
+        return out
+
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+        count = len(range(self.n)[examples]) if isinstance(examples, slice) else len(examples)
+        return Multiclass(count, self.labels), (examples,)
+
+    def enumerate(self, example: int) -> Iterator[np.ndarray]:
+        for label in range(self.labels):
+            yield np.array([label])
