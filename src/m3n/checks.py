@@ -49,7 +49,9 @@ def total_score(theta: Parts, parts: Parts) -> float:
     parts : tuple of arrays
         Indicator of an output.
     """
-    return float(sum(np.where(p != 0, t * np.where(p != 0, p, 1.0), 0.0).sum() for t, p in zip(theta, parts, strict=True)))
+    return float(
+        sum(np.where(p != 0, t * np.where(p != 0, p, 1.0), 0.0).sum() for t, p in zip(theta, parts, strict=True))
+    )
 
 
 def check_structure(structure: Structure, theta: Parts, mu: float, rtol: float = 1e-9) -> None:

@@ -147,9 +147,7 @@ class Problem:
     def _batch(self, block: Examples) -> _Batch:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
-        return _Batch(
-            structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads
-        )
+        return _Batch(structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads)
 
 
 class _Batch:

@@ -87,9 +87,7 @@ def _append(token: Any, number: Numbering, columns: list[int], weights: dict[int
     raise TypeError(f"a token must be a dict with string keys or a list of strings, got {token!r:.100}")
 
 
-def _append_mixed(
-    token: Mapping[str, Any], number: Numbering, columns: list[int], weights: dict[int, float]
-) -> None:
+def _append_mixed(token: Mapping[str, Any], number: Numbering, columns: list[int], weights: dict[int, float]) -> None:
     for name, value in token.items():
         if isinstance(value, str):
             columns.extend(number([(name, value)]))
