@@ -12,8 +12,8 @@ from m3n.minimize import Snapshot
 class ProgressBar:
     """A line on the terminal with pass, primal, dual, gap and an estimate of the time left.
 
-    Use it as a context manager and as a callback. The gap falls roughly like a power of the passes, so the bar moves with
-    the logarithm of the gap and the time left comes from the slope of the last records.
+    Use it as a context manager and as a callback. The gap falls roughly like a power of the passes, so the bar moves
+    with the logarithm of the gap and the time left comes from the slope of the last records.
 
     Parameters
     ----------
@@ -25,9 +25,13 @@ class ProgressBar:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(bar_width=20), TimeElapsedColumn())
-        columns += (TextColumn("{task.fields[left]}"),)
-        self.progress = Progress(*columns, console=console or Console(stderr=True))
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=console or Console(stderr=True),
+        )
         self.task = self.progress.add_task("starting", total=1.0, left="")
         self.history: list[tuple[float, float]] = []
         self.first_gap = math.nan

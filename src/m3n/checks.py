@@ -1,6 +1,7 @@
 """Tests for your own structures and feature maps: the tools that test ours.
 
-Each function raises ``AssertionError`` with the numbers that disagree. Use them on tiny instances: outputs are enumerated.
+Each function raises ``AssertionError`` with the numbers that disagree. Use them on tiny instances: outputs are
+enumerated.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class _Run:
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
-        self.state = resume.state if resume else None
+        self.state: Any = resume.state if resume else None
         self.certificate = resume.certificate if resume else Certificate(np.inf, -np.inf)
         self.w = resume.w if resume else np.zeros(problem.dim)
         self.trace: list[Record] = []
@@ -213,7 +213,8 @@ class _Run:
         self.trace.append(record)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
         snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds)
-        return any([bool(callback(snapshot)) for callback in self.callbacks])
+        wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
+        return any(wishes)
 
     def problem_point(self) -> np.ndarray:
         """The weights to certify: the state's, or zero if the run was interrupted before there was one."""

@@ -72,7 +72,7 @@ class Problem:
         self,
         structure: Structure,
         features: FeatureMap,
-        y: Sequence[Any],
+        y: Sequence[Any] | np.ndarray,
         *,
         loss: Loss | None = None,
         lam: float | None = None,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -49,12 +50,12 @@ class Threads:
         targets = offsets[0] + (offsets[-1] - offsets[0]) * np.arange(1, self.count) / self.count
         cuts = np.searchsorted(offsets, targets).clip(0, examples)
         edges = [0, *(int(c) for c in cuts), examples]
-        return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+        return [(a, b) for a, b in pairwise(edges) if b > a]
 
     def rows(self, size: int) -> list[Lane]:
         """Cut ``size`` rows of equal work into one lane per thread."""
         edges = [size * k // self.count for k in range(self.count + 1)]
-        return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+        return [(a, b) for a, b in pairwise(edges) if b > a]
 
     def run(self, function: Callable[[int, int], T], lanes: list[Lane]) -> list[T]:
         """Call ``function(low, high)`` on every lane; the results in lane order."""

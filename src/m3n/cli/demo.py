@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -99,8 +99,8 @@ def _print_table(console: Console, results: tuple[Result, Result], errors: tuple
 def _explain(console: Console, result: Result) -> None:
     known = result.certificate
     console.print(
-        f"Certificate ({result.status}): our weights have the objective {known.primal:.5f}, and no weights at all can get "
-        f"below {known.dual:.5f}."
+        f"Certificate ({result.status}): our weights have the objective {known.primal:.5f}, "
+        f"and no weights at all can get below {known.dual:.5f}."
     )
 
 
@@ -115,7 +115,8 @@ def _draw(
     from m3n.report import plot_convergence, plot_gap
 
     figure = plt.figure(figsize=(10, 7.5), layout="constrained")
-    upper, lower = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])
+    panels: Any = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])
+    upper, lower = panels
     left, right = upper.subplots(1, 2)
     plot_convergence(result.trace, left)
     plot_gap(result.trace, right, problem)
@@ -137,7 +138,7 @@ def _instructive(test: DigitStrings, alone: list[list[int]], chain: list[list[in
     return chosen or [0]
 
 
-def _draw_string(axes, image: np.ndarray, gold: list[int], alone: list[int], chain: list[int]) -> None:  # type: ignore[no-untyped-def]
+def _draw_string(axes: Any, image: np.ndarray, gold: list[int], alone: list[int], chain: list[int]) -> None:
     length = len(gold)
     strip = np.hstack([np.pad(digit.reshape(8, 8), 1, constant_values=0.0) for digit in image])
     axes.imshow(strip, cmap="gray_r", vmin=-0.5, vmax=1.5, extent=(0, length, 0, 1), aspect="equal")

@@ -1,7 +1,7 @@
 """Noisy strings of handwritten digits: a reading task in which the neighbours help.
 
-The images are the 1797 digits (8 x 8 pixels) that scikit-learn bundles. The strings behave like a worn counter: the next
-digit is usually one more than the last, sometimes the same, now and then anything. Heavy noise makes single images hard
+The images are the 1797 digits (8 x 8 pixels) that scikit-learn bundles. The strings behave like a worn counter: the
+next digit is usually one more than the last, sometimes the same, now and then anything. Noise makes single images hard
 to read; training and test strings share no image.
 """
 

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse
 
-Matrix = np.ndarray | scipy.sparse.csr_array
+Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
 
 class SequenceReader:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger
 
 WEIGHTS = ("coef_", "transitions_", "start_", "end_")
+FAMILIES: dict[str, dict[str, Any]] = {"solver": dict(solvers.BY_NAME), "loss": dict(losses.BY_NAME)}
+DEFAULTS = {"solver": "auto", "loss": "hamming"}
 
 
 def load(path: str | os.PathLike[str]) -> SequenceTagger:
@@ -109,10 +111,10 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if isinstance(value, (np.integer, np.floating, np.bool_)):
         return value.item()
-    for family, known in (("solver", solvers.BY_NAME), ("loss", losses.BY_NAME)):
+    for family, known in FAMILIES.items():
         for key, kind in known.items():
             if type(value) is kind:
-                settings = dataclasses.asdict(value) if dataclasses.is_dataclass(kind) else {}
+                settings: dict[str, Any] = dataclasses.asdict(value) if hasattr(kind, "__dataclass_fields__") else {}
                 return {"family": family, "name": key, "settings": settings}
     warnings.warn(f"{name}={value!r} is not part of m3n: the saved model holds its default instead", stacklevel=4)
     return {"family": "default", "name": name}
@@ -121,8 +123,6 @@ def _plain(name: str, value: Any) -> Any:
 def _restored(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    if value["family"] == "solver":
-        return solvers.BY_NAME[value["name"]](**value["settings"])
-    if value["family"] == "loss":
-        return losses.BY_NAME[value["name"]](**value["settings"])
-    return {"solver": "auto", "loss": "hamming"}.get(value["name"])
+    if value["family"] == "default":
+        return DEFAULTS[value["name"]]
+    return FAMILIES[value["family"]][value["name"]](**value["settings"])

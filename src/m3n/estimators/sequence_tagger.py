@@ -217,8 +217,14 @@ class SequenceTagger(BaseEstimator):
     def _minimize(self, problem: Problem, solver: Solver[Any]) -> Result:
         with ExitStack() as stack:
             callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
-            limits = {"max_passes": self.max_passes, "max_seconds": self.max_seconds}
-            result = minimize(problem, solver, tol=self.tol, callbacks=callbacks, **limits)
+            result = minimize(
+                problem,
+                solver,
+                tol=self.tol,
+                max_passes=self.max_passes,
+                max_seconds=self.max_seconds,
+                callbacks=callbacks,
+            )
         if result.status is not Status.TOLERANCE:
             text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)

@@ -83,7 +83,7 @@ class Stack(FeatureMap):
 
 
 def chain_features(node: FeatureMap, labels: int, edge: FeatureMap | None = None) -> Stack:
-    """The usual map of a chain: ``node`` features, a transition table, start and end scores, optional ``edge`` features.
+    """The usual map of a chain: node features, a transition table, start and end scores, optional edge features.
 
     Parameters
     ----------

@@ -99,52 +99,56 @@ def _scaled(rows, weights, column, mu, forward, pre, rank_one):
     inverse = 1.0 / mu
     value = 0.0
     for t in range(length):
+        a, x = forward[t], rows[t]
         top = -np.inf
         for j in range(labels):
-            forward[t, j] = rows[t, j] + (column[j] if t > 0 else 0.0)
+            a[j] = x[j] + (column[j] if t > 0 else 0.0)
         for j in range(labels):
-            top = max(top, forward[t, j])
+            top = max(top, a[j])
         if top == -np.inf:
             return np.nan
         for j in range(labels):
-            forward[t, j] = exp((forward[t, j] - top) * inverse)
+            a[j] = exp((a[j] - top) * inverse)
         if t > 0:
+            b, previous = pre[t], forward[t - 1]
             for j in range(labels):
-                pre[t, j] = 0.0
+                b[j] = 0.0
             for i in range(labels):
-                scale = forward[t - 1, i]
+                row, scale = weights[0, i], previous[i]
                 for j in range(labels):
-                    pre[t, j] += scale * weights[0, i, j]
-            least = np.inf
+                    b[j] += scale * row[j]
+            unsafe = 0
             for j in range(labels):
-                least = min(least, pre[t, j])
-            if not least > SAFE:
+                a[j] *= b[j]
+                unsafe += not b[j] > SAFE
+            if unsafe:
                 return np.nan
-            for j in range(labels):
-                forward[t, j] *= pre[t, j]
         total = 0.0
         for j in range(labels):
-            total += forward[t, j]
+            total += a[j]
         if not total > SAFE:
             return np.nan
+        shrink = 1.0 / total
         for j in range(labels):
-            forward[t, j] /= total
+            a[j] *= shrink
         value += top + mu * math.log(total)
     for j in range(labels):
         rows[length - 1, j] = forward[length - 1, j]
     for t in range(length - 1, 0, -1):
+        p, out, b, previous = rows[t], rows[t - 1], pre[t], forward[t - 1]
         for j in range(labels):
-            pre[t, j] = rows[t, j] / pre[t, j]
-            rows[t - 1, j] = 0.0
+            b[j] = p[j] / b[j]
+            out[j] = 0.0
         for j in range(labels):
-            ratio = pre[t, j]
+            row, ratio = weights[1, j], b[j]
             for i in range(labels):
-                rows[t - 1, i] += weights[1, j, i] * ratio
+                out[i] += row[i] * ratio
         for i in range(labels):
-            scale = forward[t - 1, i]
-            rows[t - 1, i] *= scale
+            row, scale = rank_one[i], previous[i]
             for j in range(labels):
-                rank_one[i, j] += scale * pre[t, j]
+                row[j] += scale * b[j]
+        for i in range(labels):
+            out[i] *= previous[i]
     return value
 
 
@@ -158,83 +162,99 @@ def _log_domain(rows, transition, edge, shift, mu, forward, norm, scratch, count
     inverse = 1.0 / mu
     value = 0.0
     for t in range(length):
-        top = -np.inf
+        f, x = forward[t], rows[t]
         if t > 0:
-            _log_advance(forward, t, transition, edge, shift, mu, norm, scratch)
+            _log_advance(forward[t - 1], transition, edge, shift + t, mu, norm[t], scratch[0], scratch[1], f)
+        top = -np.inf
         for j in range(labels):
-            forward[t, j] = rows[t, j] + (norm[t, j] if t > 0 else 0.0)
-            top = max(top, forward[t, j])
+            f[j] = x[j] + (f[j] if t > 0 else 0.0)
+            top = max(top, f[j])
         if top == -np.inf:
             _forbid(rows, edge, shift)
             return -np.inf
         for j in range(labels):  # a maximum of 0 keeps the rounding error from growing with the length
-            forward[t, j] -= top
+            f[j] -= top
         value += top
+    last = rows[length - 1]
     total = 0.0
     for j in range(labels):
-        rows[length - 1, j] = exp(forward[length - 1, j] * inverse)
-        total += rows[length - 1, j]
+        last[j] = exp(forward[length - 1, j] * inverse)
+        total += last[j]
     for j in range(labels):
-        rows[length - 1, j] /= total
+        last[j] /= total
     for t in range(length - 1, 0, -1):
-        for i in range(labels):
-            mass = 0.0
-            if _relative(forward[t - 1, i], i, t, transition, edge, shift, norm, inverse, scratch) > NEGLIGIBLE:
-                for j in range(labels):
-                    scratch[0, j] = exp(min(scratch[0, j], 0.0)) * rows[t, j]
-                for j in range(labels):
-                    mass += scratch[0, j]
-                    counts[i, j] += scratch[0, j]
-            else:
-                for j in range(labels):
-                    scratch[0, j] = 0.0
-            rows[t - 1, i] = mass
-            if edge.shape[0]:
-                for j in range(labels):
-                    edge[shift + t, i, j] = scratch[0, j]
+        x, p, out = scratch[0], rows[t], rows[t - 1]
+        _log_retreat(forward[t - 1], transition, edge, shift + t, inverse, norm[t], x, p, out, counts)
     return value + mu * math.log(total)
 
 
 @kernel
-def _log_advance(forward, t, transition, edge, shift, mu, norm, scratch):
-    """norm_t(j) = mu log sum_i exp((f_{t-1}(i) + transition_ij)/mu)."""
-    labels = transition.shape[0]
+def _log_advance(f, transition, edge, pair, mu, norm, x, total, out):
+    """out(j) = mu log sum_i exp((f(i) + transition_ij)/mu); ``norm`` likewise, but 0 where j cannot be reached."""
+    labels = f.shape[0]
+    inverse = 1.0 / mu
     for j in range(labels):
-        norm[t, j] = -np.inf
-        scratch[1, j] = 0.0
+        out[j] = -np.inf
+        total[j] = 0.0
     for i in range(labels):
-        f = forward[t - 1, i]
-        if edge.shape[0]:
-            for j in range(labels):
-                norm[t, j] = max(norm[t, j], f + transition[i, j] + edge[shift + t, i, j])
-        else:
-            for j in range(labels):
-                norm[t, j] = max(norm[t, j], f + transition[i, j])
-    for i in range(labels):
-        if _relative(forward[t - 1, i], i, t, transition, edge, shift, norm, 1.0 / mu, scratch) > NEGLIGIBLE:
-            for j in range(labels):
-                scratch[1, j] += exp(scratch[0, j])
+        _pair_scores(f[i], transition[i], edge, pair, i, x)
+        for j in range(labels):
+            out[j] = max(out[j], x[j])
     for j in range(labels):
-        if norm[t, j] > -np.inf:
-            norm[t, j] += mu * math.log(scratch[1, j])
+        norm[j] = out[j] if out[j] > -np.inf else 0.0
+    for i in range(labels):
+        _pair_scores(f[i], transition[i], edge, pair, i, x)
+        if _relative(x, norm, inverse):
+            for j in range(labels):
+                total[j] += exp(x[j])
+    for j in range(labels):
+        if out[j] > -np.inf:
+            norm[j] += mu * math.log(total[j])
+            out[j] = norm[j]
 
 
 @kernel
-def _relative(f, i, t, transition, edge, shift, norm, inverse, scratch):
-    """scratch[0] = (f + transition_i - norm_t)/mu, -inf where label j cannot be reached; return its maximum."""
-    labels = transition.shape[0]
-    top = -np.inf
+def _log_retreat(f, transition, edge, pair, inverse, norm, x, p, out, counts):
+    """Marginals one position earlier, through the conditional probabilities of label i given label j."""
+    labels = f.shape[0]
+    for i in range(labels):
+        _pair_scores(f[i], transition[i], edge, pair, i, x)
+        mass = 0.0
+        if _relative(x, norm, inverse):
+            row = counts[i]
+            for j in range(labels):
+                x[j] = exp(min(x[j], 0.0)) * p[j]
+                row[j] += x[j]
+            for j in range(labels):
+                mass += x[j]
+        else:
+            for j in range(labels):
+                x[j] = 0.0
+        out[i] = mass
+        if edge.shape[0]:
+            for j in range(labels):
+                edge[pair, i, j] = x[j]
+
+
+@kernel
+def _pair_scores(f, transition, edge, pair, i, x):
+    """x(j) = f(i) + transition_ij (+ edge)."""
+    for j in range(x.shape[0]):
+        x[j] = f + transition[j]
     if edge.shape[0]:
-        for j in range(labels):
-            score = f + transition[i, j] + edge[shift + t, i, j]
-            scratch[0, j] = (score - norm[t, j]) * inverse if score > -np.inf else -np.inf
-    else:
-        for j in range(labels):
-            score = f + transition[i, j]
-            scratch[0, j] = (score - norm[t, j]) * inverse if score > -np.inf else -np.inf
-    for j in range(labels):
-        top = max(top, scratch[0, j])
-    return top
+        row = edge[pair, i]
+        for j in range(x.shape[0]):
+            x[j] += row[j]
+
+
+@kernel
+def _relative(x, norm, inverse):
+    """x <- (x - norm)/mu; whether any of it can matter."""
+    hits = 0
+    for j in range(x.shape[0]):
+        x[j] = (x[j] - norm[j]) * inverse
+        hits += x[j] > NEGLIGIBLE
+    return hits > 0
 
 
 @kernel

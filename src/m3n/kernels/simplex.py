@@ -1,7 +1,7 @@
 """A quadratic programme in a handful of variables: max <b, x> - 1/2 x' G x over the simplex.
 
-Pairwise steps (the idea of SMO): move weight from the worst used coordinate to the best one, exactly to the maximum along
-that direction. Every step raises the objective, so the answer is never worse than the start.
+Pairwise steps (the idea of SMO): move weight from the worst used coordinate to the best one, exactly to the maximum
+along that direction. Every step raises the objective, so the answer is never worse than the start.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ def maximize_on_simplex(gram, b, x):
     size = b.shape[0]
     gradient = np.empty(size)
     first_spread = 0.0
-    for step in range(MOST_STEPS):
+    for _ in range(MOST_STEPS):
         best, worst = 0, -1
         for i in range(size):
             gradient[i] = b[i]

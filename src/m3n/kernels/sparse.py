@@ -1,7 +1,7 @@
 """Products of a sparse matrix with a dense one, on ranges of rows.
 
-One kernel serves both directions: scores use the matrix row by row (CSR), the adjoint its transpose (CSC), so that every
-thread owns the rows it writes and no sum depends on the number of threads.
+One kernel serves both directions: scores use the matrix row by row (CSR), the adjoint its transpose (CSC), so that
+every thread owns the rows it writes and no sum depends on the number of threads.
 """
 
 from m3n.kernels._jit import kernel

@@ -1,8 +1,8 @@
 """What a label loss must offer.
 
 ell_i(y) is a sum over parts, so against a fixed gold output it is a linear function of the indicator of y:
-``ell_i(y) = <cost_i, encode(y)>``. A ``Loss`` makes that function, a ``Cost``, which is never written out as a full array:
-it adds itself to scores in place and evaluates itself on marginals.
+``ell_i(y) = <cost_i, encode(y)>``. A ``Loss`` makes that function, a ``Cost``, which is never written out as a full
+array: it adds itself to scores in place and evaluates itself on marginals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a solver must offer.
 
-A solver is a frozen set of settings with two functions: ``init`` makes a state, ``step`` makes the next one from it. It has
-no loop, prints nothing and knows no structure. States are never changed in place, so an interrupted step loses nothing.
+A solver is a frozen set of settings with two functions: ``init`` makes a state, ``step`` makes the next one from it. It
+has no loop, prints nothing and knows no structure. States are never changed in place, so an interrupted step loses
+nothing.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ The proof lets alpha be replaced by any dual point with a larger D. We take the 
 last ``memory`` oracle answers, a quadratic programme in a handful of variables with no further oracle call; answers of
 undone steps serve too.
 
-``center="gold"``: q_i(y) proportional to exp(-c ell_i(y)) instead of uniform; it only changes the weight of the loss in the
-oracle to 1 - c mu. The optimum is close to gold, the uniform distribution far from it.
+``center="gold"``: q_i(y) proportional to exp(-c ell_i(y)) instead of uniform; it only changes the weight of the loss in
+the oracle to 1 - c mu. The optimum is close to gold, the uniform distribution far from it.
 
 Letters: w, u, alpha, mu, tau, lam, b as in the paper; s = w(alpha_mu(w)). Cost per step: one exp-oracle pass and
 O(memory x dim). Memory: O(memory x dim), whatever n.
@@ -60,8 +60,8 @@ class Point:
 class ExcessiveGapState:
     """The iterate (w, alpha, mu) with what the next step needs.
 
-    ``hull`` holds alpha first and then the kept oracle answers, ``gram`` their inner products; ``oracle`` is the point of
-    alpha_mu(w).
+    ``hull`` holds alpha first and then the kept oracle answers, ``gram`` their inner products; ``oracle`` is the point
+    of alpha_mu(w).
     """
 
     w: np.ndarray
@@ -134,7 +134,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             raise ValueError(f"need 0 < shrink <= 1 < grow, got {self.shrink} and {self.grow}")
 
     def init(self, problem: Problem) -> ExcessiveGapState:
-        """w_1 = w(alpha_0), alpha_1 = V(alpha_0, -grad D(alpha_0)/mu_1), which is the Gibbs distribution at (w_1, mu_1)."""
+        """w_1 = w(alpha_0); alpha_1 = V(alpha_0, -grad D(alpha_0)/mu_1) is the Gibbs distribution at (w_1, mu_1)."""
         radius = problem.radius if self.radius is None else self.radius
         lipschitz = max(radius**2 / problem.lam, np.finfo(float).tiny)
         scale, diameter = 0.0, problem.log_size
@@ -166,9 +166,10 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
                 state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, dual=dual,
                 lipschitz=state.lipschitz * factor, k=state.k + 1, failures=0,
             )  # fmt: skip
-        kept = {"hull": hull, "gram": gram, "dual": dual} if dual > state.dual and self.memory else {}
+        if dual > state.dual:  # the answer of the undone step still serves
+            state = replace(state, hull=hull, gram=gram, dual=dual)
         lipschitz = state.lipschitz * self.grow
-        return replace(state, lipschitz=lipschitz, failures=state.failures + 1, searching=False, **kept)
+        return replace(state, lipschitz=lipschitz, failures=state.failures + 1, searching=False)
 
     def _first(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""

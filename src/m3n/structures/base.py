@@ -59,7 +59,7 @@ class Structure(ABC):
         """Bound max |phi(x_i, y_i) - phi(x_i, y)| from the feature norms of the parts."""
 
     @abstractmethod
-    def pack(self, outputs: Sequence[Any]) -> np.ndarray:
+    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Check outputs given as label numbers and join them to one labelling."""
 
     @abstractmethod

@@ -112,7 +112,7 @@ class Chain(Structure):
             squares += _segment_sums(norms[4], first, self.lengths - 1) ** 2
         return float(np.sqrt(2.0 * squares.max()))
 
-    def pack(self, outputs: Sequence[Any]) -> np.ndarray:
+    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         if len(outputs) != self.n:
             raise ValueError(f"{self.n} sequences but {len(outputs)} label sequences")
         for i, (output, length) in enumerate(zip(outputs, self.lengths, strict=True)):

@@ -49,7 +49,7 @@ class Multiclass(Structure):
         # |x (e_gold - e_y)| = sqrt(2) |x|, exactly
         return float(np.sqrt(2.0) * norms[0].max()) if self.labels > 1 else 0.0
 
-    def pack(self, outputs: Sequence[Any]) -> np.ndarray:
+    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         if len(outputs) != self.n:
             raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
         return check_labels(np.asarray(outputs), self.labels, "y")

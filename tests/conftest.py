@@ -1,0 +1,25 @@
+"""Shared fixtures: tiny problems that can be enumerated, and the real data if it is there."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("m3n", deadline=None, max_examples=60, derandomize=True)  # compiling a kernel takes seconds
+settings.load_profile("m3n")
+
+
+@pytest.fixture
+def random():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def data_folder():
+    """The folder of real data sets; the test is skipped where there is none."""
+    folder = os.environ.get("M3N_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("M3N_DATA does not name the folder of real data sets")
+    return Path(folder)

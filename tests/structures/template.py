@@ -1,0 +1,115 @@
+"""The tests that every structure inherits. A subclass fills one hook: ``instances``."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from m3n.backends import Threads
+from m3n.checks import brute_force, check_gradient, check_structure
+
+MU = st.sampled_from([1e-8, 1e-3, 0.05, 1.0, 30.0])
+SCALE = st.sampled_from([1e-3, 1.0, 1e4])
+
+
+def draw_theta(draw, structure, forbid=True):
+    """Scores with ties (small integers), generic values, and some -inf that leave every example an output."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    if draw(st.booleans()):
+        theta = tuple(random.integers(-2, 3, size=shape).astype(float) for shape in structure.shapes)
+    else:
+        theta = tuple(random.normal(size=shape) for shape in structure.shapes)
+    if forbid and draw(st.booleans()):
+        for array in theta:
+            holes = random.random(array.shape) < 0.25
+            kept = np.where(holes, -np.inf, array)
+            trial = tuple(kept if a is array else a for a in theta)
+            if np.isfinite(brute_force(structure, trial, 0.0)[0]).all():
+                array[holes] = -np.inf
+    return theta
+
+
+class StructureTemplate:
+    """Inherit, and set ``instances`` to a Hypothesis strategy of tiny structures."""
+
+    instances: st.SearchStrategy
+
+    @pytest.fixture(autouse=True)
+    def _needs_instances(self):
+        assert self.instances is not None
+
+    def test_oracles_agree_with_enumeration(self):
+        @given(st.data(), MU, SCALE)
+        def check(data, mu, scale):
+            structure = data.draw(self.instances)
+            theta = tuple(scale * a for a in draw_theta(data.draw, structure))
+            check_structure(structure, theta, mu * scale)
+
+        check()
+
+    def test_marginals_are_the_gradient(self):
+        @given(st.data())
+        def check(data):
+            structure = data.draw(self.instances)
+            if structure.log_size().max() > 0:  # with one output the value is linear and has no curvature to fit
+                check_gradient(structure, draw_theta(data.draw, structure, forbid=False), 0.7)
+
+        check()
+
+    def test_cold_limit_is_the_max_oracle(self):
+        @given(st.data())
+        def check(data):
+            structure = data.draw(self.instances)
+            theta = draw_theta(data.draw, structure)
+            best = structure.hard(theta)[0]
+            mu = 1e-6
+            value = structure.soft(tuple(a.copy() for a in theta), mu)[0]
+            assert np.all(value >= best - 1e-9)
+            assert np.all(value <= best + mu * structure.log_size() + 1e-9)
+
+        check()
+
+    def test_encode_and_decode_round_trip(self):
+        @given(st.data())
+        def check(data):
+            structure = data.draw(self.instances)
+            outputs = [data.draw(st.sampled_from(list(structure.enumerate(i)))) for i in range(structure.n)]
+            labelling = np.concatenate(outputs)
+            unpacked = structure.unpack(labelling)
+            assert len(unpacked) == structure.n
+            assert np.array_equal(structure.pack(unpacked), labelling)
+            parts = structure.encode(labelling)
+            assert tuple(a.shape for a in parts) == structure.shapes
+            assert all(a.min(initial=0.0) >= 0 for a in parts)
+
+        check()
+
+    def test_threads_do_not_change_the_answer(self):
+        @given(st.data())
+        def check(data):
+            structure = data.draw(self.instances)
+            theta = draw_theta(data.draw, structure)
+            for threads in (Threads(2), Threads(3)):
+                one = structure.soft(tuple(a.copy() for a in theta), 0.5)
+                two = structure.soft(tuple(a.copy() for a in theta), 0.5, threads)
+                again = structure.soft(tuple(a.copy() for a in theta), 0.5, threads)
+                np.testing.assert_array_equal(one[0], two[0])
+                for a, b, c in zip(one[1], two[1], again[1], strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+                    np.testing.assert_array_equal(b, c)
+                np.testing.assert_array_equal(structure.hard(theta)[1], structure.hard(theta, threads)[1])
+
+        check()
+
+    def test_selection_is_the_same_problem(self):
+        @given(st.data())
+        def check(data):
+            structure = data.draw(self.instances)
+            theta = draw_theta(data.draw, structure)
+            chosen = np.array(data.draw(st.lists(st.integers(0, structure.n - 1), min_size=1, max_size=4)))
+            part, rows = structure.select(chosen)
+            mine = tuple(a if row is None else a[row] for a, row in zip(theta, rows, strict=True))
+            np.testing.assert_array_equal(part.hard(mine)[0], structure.hard(theta)[0][chosen])
+
+        check()
