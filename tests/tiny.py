@@ -113,8 +113,8 @@ class Enumerated:
 class PartCoordinates(FeatureMap):
     """The same model with weights written as coefficients of parts: w = F' c, kept as c.
 
-    What a solver does with vectors then happens to part marginals, so that the alpha it speaks of can be read off. It is
-    also what a kernel does: scores = F F' c, <c, c'> = <F' c, F' c'>.
+    What a solver does with vectors then happens to part marginals, so that the alpha it speaks of can be read off. It
+    is also what a kernel does: scores = F F' c, <c, c'> = <F' c, F' c'>.
     """
 
     def __init__(self, features):

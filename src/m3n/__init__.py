@@ -13,32 +13,34 @@ if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
-    from m3n.minimize import MissingOracle, Result, Snapshot, Status, minimize
+    from m3n.loop import MissingOracle, Result, Snapshot, Status, minimize
     from m3n.problem import Answer, Problem
-    from m3n.solvers.generic import SaddlePoint, SaddleResult, excessive_gap
+    from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
 
 _HOME = {
     "Answer": "m3n.problem",
     "Certificate": "m3n.certificate",
-    "MissingOracle": "m3n.minimize",
+    "MissingOracle": "m3n.loop",
     "Problem": "m3n.problem",
     "Record": "m3n.certificate",
-    "Result": "m3n.minimize",
+    "Result": "m3n.loop",
     "SaddlePoint": "m3n.solvers.generic",
+    "SaddleRecord": "m3n.solvers.generic",
     "SaddleResult": "m3n.solvers.generic",
+    "SaddleStatus": "m3n.solvers.generic",
     "SequenceTagger": "m3n.estimators",
-    "Snapshot": "m3n.minimize",
-    "Status": "m3n.minimize",
+    "Snapshot": "m3n.loop",
+    "Status": "m3n.loop",
     "excessive_gap": "m3n.solvers.generic",
     "load": "m3n.estimators",
-    "minimize": "m3n.minimize",
+    "minimize": "m3n.loop",
 }
 _MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "solvers", "structures")
 
 __all__ = [
-    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleResult",
-    "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets", "excessive_gap", "features", "load",
-    "losses", "minimize", "report", "solvers", "structures",
+    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
+    "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
+    "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

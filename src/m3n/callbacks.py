@@ -6,7 +6,7 @@ import math
 from types import TracebackType
 from typing import Any
 
-from m3n.minimize import Snapshot
+from m3n.loop import Snapshot
 
 
 class ProgressBar:

@@ -53,6 +53,19 @@ def test_both_recursions_agree_on_long_chains(mu, scale, random):
     np.testing.assert_allclose(marginals_edged[4].sum(axis=0), marginals_edged[1], atol=accuracy)
 
 
+def test_both_recursions_agree_where_underflow_begins(random):
+    """Scores between 50 and 5000 temperatures: one sequence stays scaled, the next one must not."""
+    for _ in range(300):
+        lengths, labels = random.integers(1, 9, size=20), int(random.integers(2, 6))
+        plain, edged = Chain(lengths, labels), Chain(lengths, labels, edges=True)
+        theta = tuple(np.exp(random.uniform(4, 7.5)) * random.normal(size=shape) for shape in plain.shapes)
+        value, marginals = plain.soft(tuple(a.copy() for a in theta), 1.0)
+        value_edged, marginals_edged = edged.soft((*(a.copy() for a in theta), np.zeros(edged.shapes[-1])), 1.0)
+        np.testing.assert_allclose(value, value_edged, rtol=1e-13)
+        for a, b in zip(marginals, marginals_edged, strict=False):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+
+
 def test_marginals_are_those_of_a_distribution_at_any_temperature(random):
     """Node marginals sum to one and agree with the pair marginals, also where underflow would lose paths."""
     chain = Chain([40, 3], 6, edges=True)

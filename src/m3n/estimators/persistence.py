@@ -15,7 +15,7 @@ from m3n.certificate import Certificate, Record
 from m3n.estimators.inputs import SequenceReader
 from m3n.features import AttributeVectorizer
 from m3n.io import model_file
-from m3n.minimize import Status
+from m3n.loop import Status
 
 if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger

@@ -19,7 +19,7 @@ from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
 from m3n.estimators.inputs import SequenceReader, flat_labels, read_labels
 from m3n.features import Stack, chain_features
-from m3n.minimize import Result, Status, minimize
+from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Chain, Parts

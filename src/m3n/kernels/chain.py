@@ -12,8 +12,9 @@ The exp-oracle at temperature mu has two implementations with one result:
     p_{t-1}(i) = a_{t-1}(i) sum_j T_ij p_t(j)/pre_t(j)
 
 three matrix-vector products per token and no exponential per pair of labels. Rounding never hurts as all terms are
-non-negative; underflow could. Every a_{t-1}(i) T_ij that is lost is below 1e-307, so as long as no pre_t(j) falls
-below ``SAFE`` the loss is relatively nil. The first pre_t(j) below it sends the sequence to
+non-negative; underflow could. a_t is scaled again where its first scaling leaves it small, so every a_{t-1}(i) T_ij
+that is lost is below 1e-307, and as long as no pre_t(j) falls below ``SAFE`` the loss is relatively nil. The first
+pre_t(j) below it sends the sequence to
 
 *log domain*: f_t(j) = log-sum-exp of all prefixes that end in label j. The backward sweep uses the conditional
 probabilities exp((f_{t-1}(i) + transition_ij - norm_t(j))/mu), whose columns sum to one, so marginals are those of a
@@ -31,6 +32,7 @@ from m3n.kernels._jit import kernel
 from m3n.kernels.exponential import exp
 
 SAFE = 1e-250
+SMALL = 1e-40  # a total below it is scaled again: 1e-308 / SMALL is still far below SAFE
 NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
 
 
@@ -58,7 +60,7 @@ def soft(node, transition, start, end, edge, offsets, low, high, mu, values, cou
             rows[stop - first - 1, j] += end[j]
         value = np.nan
         if edge.shape[0] == 0:
-            value = _scaled(rows, weights, column, mu, forward, second, rank_one)
+            value = _scaled(rows, weights, column, mu, forward, second, scratch[0], rank_one)
         if math.isnan(value):
             value = _log_domain(rows, transition, edge, first - k - 1, mu, forward, second, scratch, counts)
         values[k] = value
@@ -93,7 +95,7 @@ def _exponentiate(transition, mu, weights, column):
 
 
 @kernel
-def _scaled(rows, weights, column, mu, forward, pre, rank_one):
+def _scaled(rows, weights, column, mu, forward, pre, scores, rank_one):
     """Scaled forward-backward of one sequence; NaN, with ``rows`` untouched, if underflow might matter."""
     length, labels = rows.shape
     inverse = 1.0 / mu
@@ -102,13 +104,13 @@ def _scaled(rows, weights, column, mu, forward, pre, rank_one):
         a, x = forward[t], rows[t]
         top = -np.inf
         for j in range(labels):
-            a[j] = x[j] + (column[j] if t > 0 else 0.0)
+            scores[j] = x[j] + (column[j] if t > 0 else 0.0)
         for j in range(labels):
-            top = max(top, a[j])
+            top = max(top, scores[j])
         if top == -np.inf:
             return np.nan
         for j in range(labels):
-            a[j] = exp((a[j] - top) * inverse)
+            a[j] = exp((scores[j] - top) * inverse)
         if t > 0:
             b, previous = pre[t], forward[t - 1]
             for j in range(labels):
@@ -126,8 +128,11 @@ def _scaled(rows, weights, column, mu, forward, pre, rank_one):
         total = 0.0
         for j in range(labels):
             total += a[j]
-        if not total > SAFE:
-            return np.nan
+        if total < SMALL:
+            if not total > SAFE:
+                return np.nan
+            top += mu * math.log(total)
+            total = _rescale(scores, top, inverse, pre[t], a)
         shrink = 1.0 / total
         for j in range(labels):
             a[j] *= shrink
@@ -150,6 +155,16 @@ def _scaled(rows, weights, column, mu, forward, pre, rank_one):
         for i in range(labels):
             out[i] *= previous[i]
     return value
+
+
+@kernel
+def _rescale(scores, top, inverse, pre, a):
+    """a(j) = pre(j) exp((score(j) - top)/mu), where ``top`` now counts pre in, so that the total is about 1."""
+    total = 0.0
+    for j in range(a.shape[0]):
+        a[j] = pre[j] * exp((scores[j] - top) * inverse)
+        total += a[j]
+    return total
 
 
 @kernel

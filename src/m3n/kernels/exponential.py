@@ -37,7 +37,7 @@ def _as_float(typing_context, x):
 
 @kernel
 def exp(x):
-    """Return exp(x) for x <= 0, and exactly 0 for x < -708 (also for -inf)."""
+    """Return exp(x) for x < 709, and exactly 0 for x < -708 (also for -inf)."""
     safe = max(x, SMALLEST)
     shifted = safe * LOG2_E + ROUNDER
     k = shifted - ROUNDER

@@ -45,8 +45,6 @@ from m3n.kernels.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 
-LARGEST_DOUBLINGS = 60  # of L in a row: 2^60 times the constant that worked before is rounding, not curvature
-
 
 @dataclass(frozen=True)
 class Point:
@@ -71,9 +69,9 @@ class ExcessiveGapState:
     gram: np.ndarray
     oracle: Point
     dual: float  # D(alpha)
-    lipschitz: float
+    lipschitz: float  # L, searched or bounded
+    ceiling: float  # max|psi|^2/lam, with which the theorem guarantees every step
     k: int = 1
-    failures: int = 0
     searching: bool = True  # no step has failed yet
     scale: float = 0.0  # the centre is exp(-scale * ell)
     log_z: float = 0.0  # mean log of the centre's normaliser
@@ -81,7 +79,8 @@ class ExcessiveGapState:
 
     @property
     def stalled(self) -> bool:
-        return self.failures >= LARGEST_DOUBLINGS or not self.mu > 0.0
+        """A step failed that the theorem guarantees: what is left is rounding."""
+        return self.lipschitz > 4 * self.ceiling or self.mu * self.diameter < 1e-16 * abs(self.dual)
 
     @property
     def bound(self) -> float:
@@ -136,7 +135,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     def init(self, problem: Problem) -> ExcessiveGapState:
         """w_1 = w(alpha_0); alpha_1 = V(alpha_0, -grad D(alpha_0)/mu_1) is the Gibbs distribution at (w_1, mu_1)."""
         radius = problem.radius if self.radius is None else self.radius
-        lipschitz = max(radius**2 / problem.lam, np.finfo(float).tiny)
+        ceiling = radius**2 / problem.lam or 1.0  # with psi = 0 any constant will do
         scale, diameter = 0.0, problem.log_size
         zero = np.zeros(problem.dim)
         if (self.center or ("gold" if self.schedule == "adaptive" else "uniform")) == "gold":
@@ -146,10 +145,9 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         if scale:
             diameter = start.value + self.strength
         w = start.vector / problem.lam
-        if self.schedule == "adaptive":
-            lipschitz *= 1e-3  # what the search finds is about so much smaller than the bound
+        lipschitz = ceiling * (1e-3 if self.schedule == "adaptive" else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), -np.inf, lipschitz,
+            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), -np.inf, lipschitz, ceiling,
             scale=scale, log_z=start.value, diameter=diameter,
         )  # fmt: skip
         return self._first(problem, template)
@@ -164,12 +162,11 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             factor = 1.0 if self.schedule == "paper" else (0.5 if state.searching else self.shrink)
             return replace(
                 state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, dual=dual,
-                lipschitz=state.lipschitz * factor, k=state.k + 1, failures=0,
+                lipschitz=state.lipschitz * factor, k=state.k + 1,
             )  # fmt: skip
         if dual > state.dual:  # the answer of the undone step still serves
             state = replace(state, hull=hull, gram=gram, dual=dual)
-        lipschitz = state.lipschitz * self.grow
-        return replace(state, lipschitz=lipschitz, failures=state.failures + 1, searching=False)
+        return replace(state, lipschitz=state.lipschitz * self.grow, searching=False)
 
     def _first(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
@@ -180,8 +177,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             dual = oracle.b - problem.lam / 2 * gram[0, 0]
             state = replace(state, mu=mu, smoothed=smoothed, hull=(oracle,), gram=gram, oracle=oracle, dual=dual)
             if self.schedule == "paper" or _holds(smoothed, dual) or state.stalled:
-                return replace(state, failures=0)
-            state = replace(state, lipschitz=4 * state.lipschitz, failures=state.failures + 1, searching=False)
+                return state
+            state = replace(state, lipschitz=4 * state.lipschitz, searching=False)
 
     def _tau(self, state: ExcessiveGapState) -> float:
         """The paper's 2/(k+3), or the root of tau^2 L = (1 - tau) mu."""
@@ -204,14 +201,14 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         losses = np.array([p.b for p in points])
         weights = np.zeros(len(points))
         weights[0], weights[-1] = 1 - tau, tau
-        if self.schedule == "adaptive" and self.memory:
+        memory = self.memory if self.schedule == "adaptive" else 0
+        if memory:
             maximize_on_simplex(problem.lam * gram, losses, weights)
-        kept = max(0, len(points) - 1 - (self.memory if self.schedule == "adaptive" else 0))
-        mixing = np.vstack([weights, np.eye(len(points))[1 + kept :]])
         u = sum((x * p.u for x, p in zip(weights, points, strict=True) if x), np.zeros(problem.dim))
         alpha = Point(u, float(weights @ losses))
-        gram = mixing @ gram @ mixing.T
-        return (alpha, *points[1 + kept :]), gram, problem.dual(alpha.u, alpha.b)
+        oldest = max(1, len(points) - memory)
+        mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old hull to the new one
+        return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
 
 
 def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point]:

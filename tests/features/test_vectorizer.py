@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from sklearn.feature_extraction import DictVectorizer
+
+from m3n.features import AttributeVectorizer
+
+
+def test_dicts_like_scikit_learn():
+    tokens = [{"word": "Paris", "capital": True, "length": 5.0}, {"word": "in", "length": 2}, {"word": "Paris"}]
+    ours = AttributeVectorizer()
+    matrix = ours.fit_transform([tokens])
+    theirs = DictVectorizer(sparse=False)
+    expected = theirs.fit_transform(tokens)
+    columns = [ours.names.index(name) for name in theirs.get_feature_names_out()]
+    np.testing.assert_array_equal(matrix.toarray()[:, columns], expected)
+
+
+def test_strings():
+    vectorizer = AttributeVectorizer()
+    matrix = vectorizer.fit_transform([[["a", "b"], ["b"]], [["c", "a", "a"]]])
+    assert vectorizer.names == ["a", "b", "c"]
+    np.testing.assert_array_equal(matrix.toarray(), [[1, 1, 0], [0, 1, 0], [2, 0, 1]])
+
+
+def test_unseen_attributes_are_ignored():
+    vectorizer = AttributeVectorizer()
+    vectorizer.fit_transform([[{"w": "a", "x": 2.0}]])
+    matrix = vectorizer.transform([[{"w": "b", "x": 3.0, "new": 9.0}, {"w": "a"}], [{"other": "thing"}]])
+    np.testing.assert_array_equal(matrix.toarray(), [[0, 3], [1, 0], [0, 0]])
+    assert list(vectorizer.vocabulary) == [("w", "a"), "x"]  # transform must not learn
+
+
+def test_pairs_and_plain_names_do_not_collide():
+    vectorizer = AttributeVectorizer()
+    matrix = vectorizer.fit_transform([[{"a": "b"}, {"a=b": True}]])
+    np.testing.assert_array_equal(matrix.toarray(), np.eye(2))
+
+
+def test_false_and_none_count_as_nothing():
+    matrix = AttributeVectorizer().fit_transform([[{"a": True, "b": False, "c": None, "d": "x"}, {"b": True}]])
+    assert matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
+
+
+def test_a_token_without_attributes_is_allowed():
+    matrix = AttributeVectorizer().fit_transform([[[], {}, ["a"]]])
+    assert matrix.toarray().tolist() == [[0], [0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("token", "error", "message"),
+    [
+        ({"x": float("nan")}, ValueError, "sequence 1, position 1: attribute 'x' has the value nan"),
+        ({"x": np.inf}, ValueError, "attribute 'x' has the value inf"),
+        ({"x": [1, 2]}, TypeError, "attribute 'x' must be a string, a number or a bool"),
+        ({3: "a"}, TypeError, "string keys"),
+        ("word", TypeError, "a token must be a dict"),
+        (["a", 3], TypeError, "a token must be a dict"),
+        (7, TypeError, "a token must be a dict"),
+    ],
+)
+def test_errors_name_the_place(token, error, message):
+    with pytest.raises(error, match=message):
+        AttributeVectorizer().fit_transform([[{"x": 1.0}], [{"x": 1.0}, token]])

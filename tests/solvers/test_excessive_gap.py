@@ -1,0 +1,257 @@
+import tracemalloc
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from m3n import Problem, Status, minimize
+from m3n.features import Dense, chain_features
+from m3n.losses import Hamming, NormalizedHamming
+from m3n.solvers import ExcessiveGap
+from m3n.structures import Chain, Multiclass
+from tests.solvers.algorithm2 import Algorithm2
+from tests.tiny import Enumerated, PartCoordinates, chain_problem, multiclass_problem
+
+PROBLEMS = [chain_problem, multiclass_problem]
+ROUNDING = 1e-10  # sums of a few hundred terms of size 1e3 at most
+
+
+def iterates(problem, solver, steps):
+    state = solver.init(problem)
+    yield state
+    for _ in range(steps):
+        state = solver.step(problem, state)
+        yield state
+
+
+def test_same_iterates_as_the_literal_algorithm_2():
+    problem = chain_problem(lengths=(1, 3, 2, 5), labels=4)
+    reference = Algorithm2(problem, problem.radius)
+    for state in iterates(problem, ExcessiveGap(schedule="paper"), 60):
+        assert state.mu == pytest.approx(reference.mu, rel=1e-12)
+        np.testing.assert_allclose(state.w, reference.w, atol=1e-10)
+        np.testing.assert_allclose(state.hull[0].u, reference.weights(reference.alpha), atol=1e-10)
+        assert state.dual == pytest.approx(reference.dual(), abs=1e-10)
+        reference.step()
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_theorem_on_every_iterate(make, seed):
+    """Invariant, bound on the duality gap and its KL form on the dual gap; exact radius, independent optimum."""
+    problem = make(seed=seed)
+    known = Enumerated.of(problem)
+    alpha_star = known.solve()
+    best, divergence = known.dual(alpha_star), known.divergence(alpha_star)
+    rate = 6 * known.radius**2 / problem.lam
+    for k, state in enumerate(iterates(problem, ExcessiveGap(schedule="paper", radius=known.radius), 300), start=1):
+        assert state.k == k
+        assert state.mu == pytest.approx(rate / ((k + 1) * (k + 2)))
+        assert state.smoothed == pytest.approx(known.smoothed(state.w, state.mu), abs=ROUNDING)
+        assert state.smoothed <= state.dual + ROUNDING
+        gap = known.primal(state.w) - state.dual
+        assert -ROUNDING <= gap <= state.mu * problem.log_size + ROUNDING
+        assert gap <= state.bound + ROUNDING
+        assert best - state.dual <= rate * divergence / ((k + 1) * (k + 2)) + ROUNDING
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_the_invariant_under_the_adaptive_schedule(make):
+    problem = make()
+    known = Enumerated.of(problem)
+    for solver in (ExcessiveGap(), ExcessiveGap(center="uniform"), ExcessiveGap(memory=0), ExcessiveGap(strength=50.0)):
+        state = solver.init(problem)
+        previous = state
+        for _ in range(150):
+            state = solver.step(problem, state)
+            assert state.smoothed <= state.dual + ROUNDING
+            assert state.dual >= previous.dual - ROUNDING or state.k > previous.k
+            assert known.primal(state.w) - state.dual <= state.bound + ROUNDING
+            previous = state
+        assert state.k > 75  # most steps succeed
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+@pytest.mark.parametrize(
+    "solver",
+    [
+        ExcessiveGap(),
+        ExcessiveGap(center="uniform"),
+        ExcessiveGap(memory=0),
+        ExcessiveGap(schedule="paper", center="gold"),
+    ],
+    ids=["default", "uniform", "no memory", "paper with gold centre"],
+)
+def test_optimum_of_an_independent_qp_solver(make, solver):
+    problem = make(seed=3)
+    known = Enumerated.of(problem)
+    best = known.dual(known.solve())
+    result = minimize(problem, solver, tol=1e-4, max_passes=20_000)
+    assert result.status is Status.TOLERANCE
+    assert result.certificate.dual <= best + 1e-9 <= result.certificate.primal + 2e-9
+    assert 0 <= result.certificate.gap <= 1e-4
+    assert result.certificate.primal == pytest.approx(known.primal(result.w), abs=1e-12)
+
+
+@pytest.mark.parametrize("solver", [ExcessiveGap(), ExcessiveGap(memory=0), ExcessiveGap(schedule="paper")])
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_the_dual_recomputed_from_scratch(make, solver):
+    """In part coordinates the solver's vectors are marginals: alpha can be looked at, and D computed anew."""
+    plain = make()
+    parts = PartCoordinates(plain.features)
+    y = plain.structure.unpack(plain.gold)
+    loss = NormalizedHamming() if isinstance(plain.structure, Chain) else Hamming()
+    lifted = Problem(plain.structure, parts, y, loss=loss, lam=plain.lam, n_jobs=1)
+    gold = parts.adjoint(plain.structure.encode(plain.gold))
+    for state, twin in zip(iterates(lifted, solver, 80), iterates(plain, solver, 80), strict=True):
+        if not solver.memory or solver.schedule == "paper":  # the small quadratic programme amplifies rounding
+            assert state.dual == pytest.approx(twin.dual, abs=1e-8)
+        marginals = parts.parts(gold - plain.n * plain.lam * state.hull[0].u)
+        node = marginals[0]
+        assert node.min() >= -1e-12
+        np.testing.assert_allclose(node.sum(axis=1), 1.0, atol=1e-12)
+        u = plain.features.adjoint(parts.parts(gold)) - plain.features.adjoint(marginals)
+        u /= plain.n * plain.lam
+        dual = plain.cost.expected(marginals) / plain.n - plain.lam / 2 * u @ u
+        assert state.dual == pytest.approx(dual, abs=1e-10)
+
+
+def test_chain_equals_its_enumeration(random):
+    """A chain of equal lengths is also a multiclass problem with one label per labelling: same iterates."""
+    problem = chain_problem(lengths=(2, 2, 2), labels=3)
+    known = Enumerated.of(problem)
+    state = ExcessiveGap(schedule="paper", radius=known.radius).init(problem)
+    for _ in range(30):
+        alpha = known.gibbs(state.w, state.mu)
+        np.testing.assert_allclose(state.oracle.u, alpha @ known.psi / problem.lam, atol=1e-10)
+        assert state.oracle.b == pytest.approx(alpha @ known.ell)
+        state = ExcessiveGap(schedule="paper", radius=known.radius).step(problem, state)
+
+
+def test_adaptive_beats_the_paper_by_far():
+    problem = chain_problem(lengths=(3, 4, 5, 3, 6), labels=3, lam=0.05)
+    adaptive = minimize(problem, ExcessiveGap(), tol=1e-2)
+    paper = minimize(problem, ExcessiveGap(schedule="paper"), tol=1e-2, max_passes=10 * adaptive.trace[-1].passes)
+    assert adaptive.converged
+    assert not paper.converged
+
+
+def test_one_exp_oracle_pass_per_step():
+    problem = chain_problem()
+    state = ExcessiveGap().init(problem)
+    for _ in range(20):
+        before = problem.soft_calls, problem.hard_calls
+        state = ExcessiveGap().step(problem, state)
+        assert problem.soft_calls - before[0] == problem.n
+        assert problem.hard_calls == before[1]
+
+
+def test_states_are_not_changed_in_place():
+    problem = chain_problem()
+    state = ExcessiveGap().init(problem)
+    for _ in range(10):
+        copies = state.w.copy(), [p.u.copy() for p in state.hull], state.gram.copy()
+        new = ExcessiveGap().step(problem, state)
+        np.testing.assert_array_equal(state.w, copies[0])
+        for point, copy in zip(state.hull, copies[1], strict=True):
+            np.testing.assert_array_equal(point.u, copy)
+        np.testing.assert_array_equal(state.gram, copies[2])
+        state = new
+
+
+def test_gram_matrix_stays_true():
+    problem = chain_problem()
+    for state in iterates(problem, ExcessiveGap(), 100):
+        exact = np.array([[p.u @ q.u for q in state.hull] for p in state.hull])
+        np.testing.assert_allclose(state.gram, exact, rtol=1e-9, atol=1e-9)
+    assert len(state.hull) == 6
+
+
+def test_same_settings_same_bits():
+    results = [minimize(chain_problem(n_jobs=2), tol=1e-3) for _ in range(2)]
+    np.testing.assert_array_equal(results[0].w, results[1].w)
+    assert results[0].certificate == results[1].certificate
+
+
+def test_stalls_instead_of_running_for_ever():
+    result = minimize(chain_problem(lam=1.0), tol=0.0, max_passes=100_000)
+    assert result.status in (Status.STALLED, Status.TOLERANCE)
+    assert result.certificate.gap < 1e-6
+
+
+@pytest.mark.parametrize("schedule", ["adaptive", "paper"])
+def test_one_label_is_trivial(schedule):
+    problem = Problem(Multiclass(3, 1), Dense(np.ones((3, 2)), 1), [0, 0, 0], n_jobs=1)
+    result = minimize(problem, ExcessiveGap(schedule=schedule), tol=1e-9)
+    assert result.status is Status.TOLERANCE
+    assert result.certificate.primal == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"schedule": "fast"}, "schedule must be 'adaptive' or 'paper', got 'fast'"),
+        ({"center": "middle"}, "center must be"),
+        ({"strength": -1.0}, "must not be negative"),
+        ({"memory": -1}, "must not be negative"),
+        ({"shrink": 0.0}, "0 < shrink"),
+        ({"grow": 1.0}, "0 < shrink"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ExcessiveGap(**settings)
+
+
+def long_problem(n):
+    random = np.random.default_rng(0)
+    lengths = np.full(n, 10)
+    X = random.normal(size=(10 * n, 5))
+    y = random.integers(6, size=(n, 10))
+    return Problem(Chain(lengths, 6), chain_features(Dense(X, 6), 6), y, n_jobs=1)
+
+
+def state_bytes(state):
+    return state.w.nbytes + state.gram.nbytes + state.oracle.u.nbytes + sum(p.u.nbytes for p in state.hull)
+
+
+def test_memory_does_not_grow_with_n():
+    """Training keeps O(p) numbers; a step allocates less than a tenth of the score buffer besides."""
+    sizes = []
+    for n in (500, 4000):
+        problem = long_problem(n)
+        state = ExcessiveGap().init(problem)  # compiles, and allocates the one score buffer
+        for _ in range(10):
+            state = ExcessiveGap().step(problem, state)
+        buffer = int(np.prod(problem.structure.shapes[0])) * 8
+        tracemalloc.start()
+        try:
+            for _ in range(5):
+                state = ExcessiveGap().step(problem, state)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 0.1 * buffer + 60 * 8 * problem.dim
+        sizes.append(state_bytes(state))
+    assert sizes[0] == sizes[1]
+
+
+def test_passes_on_ocr(data_folder):
+    """A gap of 1e-1 on the handwritten words (6251 training words, lam = 0.01) within 270 exp-oracle passes."""
+    from benchmarks.datasets import ocr_problem
+
+    problem = ocr_problem(data_folder, lam=0.01)
+    result = minimize(problem, ExcessiveGap(), tol=0.1, max_passes=400)
+    assert result.converged
+    assert result.soft_calls <= 270 * problem.n
+    gaps = [record.gap for record in result.trace]
+    assert all(a >= b for a, b in pairwise(gaps))
+    again = Problem(
+        problem.structure, problem.features, problem.structure.unpack(problem.gold), loss=NormalizedHamming(), lam=0.01
+    )
+    assert again.primal(result.w) == pytest.approx(result.certificate.primal, abs=1e-9)
+
+
+def test_replacing_a_setting_keeps_the_rest():
+    assert replace(ExcessiveGap(strength=2.0), memory=3) == ExcessiveGap(strength=2.0, memory=3)
