@@ -36,7 +36,7 @@ class DigitStrings:
 
 
 def digit_strings(
-    n_train: int = 400, n_test: int = 300, noise: float = 0.65, seed: int = 0
+    n_train: int = 400, n_test: int = 300, noise: float = 0.5, seed: int = 0
 ) -> tuple[DigitStrings, DigitStrings]:
     """Make training and test strings of 3 to 12 digits.
 

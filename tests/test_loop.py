@@ -1,0 +1,220 @@
+import logging
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from m3n import Certificate, MissingOracle, Record, Status, minimize
+from m3n.callbacks import ProgressBar, seconds_left
+from m3n.loop import Snapshot
+from m3n.solvers import ExcessiveGap, Solver, resolve_solver
+from m3n.structures import Multiclass
+from tests.tiny import Enumerated, chain_problem, multiclass_problem
+
+INNER = ExcessiveGap()
+
+
+@dataclass(frozen=True)
+class Scripted(Solver):
+    """The excessive gap method with an accident at some step."""
+
+    at: int = 5
+    raises: type = KeyboardInterrupt
+    requires = frozenset({"hard", "soft"})
+
+    def init(self, problem):
+        if self.at == 0:
+            raise self.raises
+        return INNER.init(problem)
+
+    def step(self, problem, state):
+        if state.k >= self.at:
+            raise self.raises
+        return INNER.step(problem, state)
+
+
+def test_tolerance():
+    problem = chain_problem()
+    result = minimize(problem, tol=1e-2)
+    assert result.status is Status.TOLERANCE
+    assert str(result.status) == "tolerance reached"
+    assert result.converged
+    assert result.certificate.gap <= 1e-2
+    assert result.certificate.primal == pytest.approx(problem.primal(result.w), abs=1e-12)
+    assert result.trace[-1].gap == result.certificate.gap
+    assert result.seconds >= result.trace[-1].seconds > 0
+
+
+def test_pass_limit_counts_certificates():
+    for limit in (3, 10, 17, 40):
+        problem = chain_problem()
+        result = minimize(problem, tol=1e-12, max_passes=limit)
+        assert result.status is Status.PASS_LIMIT
+        assert problem.passes <= max(limit, 8)  # the start itself may take a few
+        assert result.hard_calls == problem.hard_calls
+        assert result.soft_calls == problem.soft_calls
+        assert np.isfinite(result.certificate.gap)
+
+
+def test_oracle_counter_equals_real_calls(monkeypatch):
+    real = {"hard": 0, "soft": 0}
+    for name in real:
+        original = getattr(Multiclass, name)
+
+        def counted(self, *args, original=original, name=name, **kwargs):
+            real[name] += self.n
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(Multiclass, name, counted)
+    result = minimize(multiclass_problem(), tol=1e-3)
+    assert (result.hard_calls, result.soft_calls) == (real["hard"], real["soft"])
+    last = result.trace[-1]
+    assert (last.hard_calls, last.soft_calls) == (result.hard_calls, result.soft_calls)
+    assert last.passes == (result.hard_calls + result.soft_calls) / 12
+
+
+def test_time_limit():
+    begin = time.perf_counter()
+    result = minimize(chain_problem(), tol=0.0, max_seconds=0.2)
+    assert result.status is Status.TIME_LIMIT
+    assert time.perf_counter() - begin < 5.0
+
+
+def test_callback_stops_and_all_callbacks_are_called():
+    seen = []
+    result = minimize(chain_problem(), tol=0.0, callbacks=[lambda s: len(seen) >= 2, seen.append])
+    assert result.status is Status.CALLBACK
+    assert len(seen) == 3
+    assert not seen[0].w.flags.writeable
+
+
+@pytest.mark.parametrize("at", [1, 5, 30])
+def test_interrupt_returns_the_best_iterate_with_its_certificate(at):
+    problem = chain_problem()
+    known = Enumerated.of(problem)
+    result = minimize(problem, Scripted(at=at), tol=0.0)
+    assert result.status is Status.INTERRUPTED
+    assert result.certificate.primal == pytest.approx(known.primal(result.w))
+    assert result.certificate.dual <= known.dual(known.solve()) + 1e-9
+
+
+def test_interrupt_before_the_first_iterate():
+    problem = chain_problem()
+    result = minimize(problem, Scripted(at=0), tol=0.0)
+    assert result.status is Status.INTERRUPTED
+    assert not result.w.any()
+    assert result.certificate.primal == pytest.approx(Enumerated.of(problem).primal(result.w))
+    assert result.certificate.dual == -np.inf
+
+
+def test_a_real_control_c():
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    result = minimize(chain_problem(n_jobs=2), tol=0.0, max_seconds=20)
+    timer.join()
+    assert result.status is Status.INTERRUPTED
+    assert 0 <= result.certificate.gap < 10
+
+
+def test_other_errors_are_not_swallowed():
+    with pytest.raises(ZeroDivisionError):
+        minimize(chain_problem(), Scripted(raises=ZeroDivisionError))
+
+
+def test_resume_goes_on_where_it_stopped():
+    whole = minimize(chain_problem(), tol=0.0, max_passes=101)
+    problem = chain_problem()
+    first = minimize(problem, tol=0.0, max_passes=61)
+    second = minimize(problem, tol=1e-3, resume=first)
+    assert second.converged
+    assert second.certificate.gap <= min(1e-3, first.certificate.gap)
+    assert second.state.k > first.state.k
+    assert whole.state.k > first.state.k
+    assert minimize(problem, tol=1e-3, resume=second).trace == []  # nothing left to do
+
+
+def test_gap_never_negative_and_trace_monotone():
+    trace = minimize(multiclass_problem(), tol=1e-6).trace
+    assert all(r.gap >= 0 and r.gap == r.primal - r.dual for r in trace)
+    assert all(a.primal >= b.primal and a.dual <= b.dual for a, b in pairwise(trace))
+
+
+def test_certificate_takes_the_safe_side_of_rounding():
+    certificate = Certificate(1.0, 0.5).improved(dual=1.0 + 1e-15)
+    assert certificate.gap == 0.0
+    assert certificate.dual == 1.0
+    assert str(Certificate(1.0, 0.5)) == "primal 1, dual 0.5, gap 0.5"
+
+
+def test_missing_oracle_names_both():
+    problem = multiclass_problem()
+    problem.structure.oracles = frozenset({"hard"})
+    with pytest.raises(MissingOracle, match="ExcessiveGap needs the exp-oracle, which Multiclass does not offer"):
+        minimize(problem)
+    problem.structure.oracles = frozenset()
+    with pytest.raises(MissingOracle, match="needs the max-oracle and the exp-oracle"):
+        minimize(problem)
+
+
+@pytest.mark.parametrize("limit", ["tol", "max_passes", "max_seconds"])
+def test_bad_limits_are_refused(limit):
+    for value in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match=f"{limit} must not be negative"):
+            minimize(chain_problem(), **{limit: value})
+
+
+def test_solver_names():
+    assert isinstance(resolve_solver("auto"), ExcessiveGap)
+    assert isinstance(resolve_solver("excessive_gap"), ExcessiveGap)
+    solver = ExcessiveGap(strength=1.0)
+    assert resolve_solver(solver) is solver
+    with pytest.raises(ValueError, match="unknown solver 'sgd'; choose 'auto', a solver object or one of"):
+        resolve_solver("sgd")
+
+
+def test_a_solver_must_define_its_functions():
+    class Empty(Solver):
+        requires = frozenset()
+
+    with pytest.raises(TypeError, match="Empty does not define init"):
+        minimize(chain_problem(), Empty())
+    with pytest.raises(TypeError, match="Empty does not define step"):
+        Empty().step(chain_problem(), None)
+
+
+def test_the_run_is_logged(caplog):
+    with caplog.at_level(logging.INFO, logger="m3n"):
+        minimize(chain_problem(), tol=1e-2)
+    assert "tolerance reached after" in caplog.text
+
+
+def snapshot(seconds=10.0, gap=0.1, passes=50.0, **goal):
+    record = Record(passes, seconds, 0, 0, 1.0, 1.0 - gap, gap)
+    return Snapshot(record, np.zeros(1), **{"tol": 1e-3, "max_passes": np.inf, "max_seconds": np.inf, **goal})
+
+
+def test_progress_bar_shows_the_certificate():
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    with ProgressBar(Console(file=text, force_terminal=True, width=120)) as bar:
+        bar(snapshot(seconds=1.0, gap=1.0, passes=5.0))
+        bar(snapshot(seconds=10.0, gap=0.01))
+    shown = text.getvalue()
+    assert "pass 50" in shown
+    assert "gap 1.00e-02" in shown
+    assert "left" in shown
+
+
+def test_time_left_follows_the_power_law():
+    history = [(1.0, 1.0), (5.0, 0.04), (10.0, 0.01)]  # gap = seconds^-2
+    assert seconds_left(history, snapshot(gap=0.01, tol=1e-4)) == pytest.approx(90.0)
+    assert seconds_left(history, snapshot(gap=0.01, tol=1e-4, max_seconds=30.0)) == pytest.approx(20.0)
+    assert seconds_left(history, snapshot(gap=0.01, tol=1e-4, max_passes=100.0)) == pytest.approx(10.0)
+    assert seconds_left([(10.0, 0.1)], snapshot(tol=1e-4)) is None

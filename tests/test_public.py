@@ -1,0 +1,129 @@
+"""The public surface: names, docstrings, the README's code."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+from numpydoc.docscrape import NumpyDocString
+
+import m3n
+
+ROOT = Path(__file__).parent.parent
+
+NAMES = {
+    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
+    "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
+    "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
+}  # fmt: skip
+
+
+def test_exported_names():
+    assert set(m3n.__all__) == NAMES
+    assert len(m3n.__all__) == len(NAMES)
+    assert set(dir(m3n)) >= NAMES
+    for name in NAMES:
+        assert getattr(m3n, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = m3n.nonsense
+
+
+def test_names_stay_what_they_are_after_submodules_are_imported():
+    import m3n.loop
+    import m3n.solvers.excessive_gap
+
+    assert callable(m3n.minimize)
+    assert callable(m3n.excessive_gap)
+    assert m3n.solvers.ExcessiveGap().schedule == "adaptive"
+
+
+def test_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert m3n.__version__ == version("m3n")
+
+
+def public_objects():
+    """Every public function, class and method of the package."""
+    modules = [
+        m3n.callbacks,
+        m3n.checks,
+        m3n.datasets,
+        m3n.features,
+        m3n.losses,
+        m3n.report,
+        m3n.solvers,
+        m3n.structures,
+    ]
+    objects = [getattr(m3n, name) for name in NAMES if not inspect.ismodule(getattr(m3n, name))]
+    for module in modules:
+        names = getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]
+        objects += [getattr(module, name) for name in names]
+    seen = {}
+    for obj in objects:
+        if (inspect.isfunction(obj) or inspect.isclass(obj)) and obj.__module__.startswith("m3n"):
+            seen[f"{obj.__module__}.{obj.__qualname__}"] = obj
+            if inspect.isclass(obj):
+                for name, member in vars(obj).items():
+                    if inspect.isfunction(member) and not name.startswith("_"):
+                        seen[f"{obj.__module__}.{obj.__qualname__}.{name}"] = member
+    return seen
+
+
+OBJECTS = public_objects()
+
+
+def parameters(obj):
+    target = obj.__init__ if inspect.isclass(obj) else obj
+    return [
+        ("*" if p.kind is p.VAR_POSITIONAL else "") + name
+        for name, p in inspect.signature(target).parameters.items()
+        if name != "self"
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_docstring_parameters_are_those_of_the_signature(name):
+    obj = OBJECTS[name]
+    if inspect.isfunction(obj) and obj.__doc__ is None:
+        owner = OBJECTS[name.rsplit(".", 1)[0]]
+        documented = [vars(base).get(obj.__name__) for base in owner.__mro__[1:]]
+        assert any(base is not None and base.__doc__ for base in documented), f"{name} has no docstring"
+        return
+    assert obj.__doc__, f"{name} has no docstring"
+    parsed = NumpyDocString(inspect.cleandoc(obj.__doc__))
+    if not parsed["Parameters"]:
+        return
+    found = [part.strip() for entry in parsed["Parameters"] for part in entry.name.split(",")]
+    assert found == parameters(obj)
+
+
+def test_settings_and_entry_points_document_every_parameter():
+    """Where a user chooses settings, a missing "Parameters" section is a defect."""
+    entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
+    settings = [m3n.solvers.ExcessiveGap, m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
+    for obj in entry_points + settings:
+        assert NumpyDocString(inspect.cleandoc(obj.__doc__))["Parameters"], obj
+
+
+def blocks(path):
+    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+
+
+def test_readme_code_runs(tmp_path, monkeypatch):
+    """All Python blocks of the README, one after another, as a reader would type them."""
+    found = blocks(ROOT / "README.md")
+    assert found
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for code in found:
+        exec(compile(code, "README.md", "exec"), namespace)
+
+
+def test_contributing_code_runs(tmp_path, monkeypatch):
+    found = blocks(ROOT / "CONTRIBUTING.md")
+    assert found
+    monkeypatch.chdir(tmp_path)
+    namespace = {}
+    for code in found:
+        exec(compile(code, "CONTRIBUTING.md", "exec"), namespace)
