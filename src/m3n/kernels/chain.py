@@ -18,8 +18,8 @@ pre_t(j) below it sends the sequence to
 
 *log domain*: f_t(j) = log-sum-exp of all prefixes that end in label j. The backward sweep uses the conditional
 probabilities exp((f_{t-1}(i) + transition_ij - norm_t(j))/mu), whose columns sum to one, so marginals are those of a
-distribution by construction at any temperature. Rows that cannot contribute one unit in the last place are skipped,
-which is most of them when mu is small.
+distribution by construction at any temperature. Labels i from which no transition can contribute one unit in the last
+place are skipped, which is most of them when mu is small.
 
 Cost per token: O(labels^2). Memory: O(longest sequence x labels) besides the arguments.
 """
@@ -51,6 +51,7 @@ def soft(node, transition, start, end, edge, offsets, low, high, mu, values, cou
     weights = np.empty((2, labels, labels))
     rank_one = np.zeros((labels, labels))
     column = np.empty(labels)
+    lead = np.empty((0, labels))  # made when the first sequence needs it
     _exponentiate(transition, mu, weights, column)
     for k in range(low, high):
         first, stop = offsets[k], offsets[k + 1]
@@ -62,7 +63,11 @@ def soft(node, transition, start, end, edge, offsets, low, high, mu, values, cou
         if edge.shape[0] == 0:
             value = _scaled(rows, weights, column, mu, forward, second, scratch[0], rank_one)
         if math.isnan(value):
-            value = _log_domain(rows, transition, edge, first - k - 1, mu, forward, second, scratch, counts)
+            if lead.shape[0] == 0:
+                lead = np.full((labels, labels), np.inf)
+                if edge.shape[0] == 0:
+                    _leads(transition, lead)
+            value = _log_domain(rows, transition, lead, edge, first - k - 1, mu, forward, second, scratch, counts)
         values[k] = value
         for j in range(labels):
             starts[j] += rows[0, j]
@@ -113,12 +118,7 @@ def _scaled(rows, weights, column, mu, forward, pre, scores, rank_one):
             a[j] = exp((scores[j] - top) * inverse)
         if t > 0:
             b, previous = pre[t], forward[t - 1]
-            for j in range(labels):
-                b[j] = 0.0
-            for i in range(labels):
-                row, scale = weights[0, i], previous[i]
-                for j in range(labels):
-                    b[j] += scale * row[j]
+            _multiply(previous, weights[0], b)
             unsafe = 0
             for j in range(labels):
                 a[j] *= b[j]
@@ -143,18 +143,49 @@ def _scaled(rows, weights, column, mu, forward, pre, scores, rank_one):
         p, out, b, previous = rows[t], rows[t - 1], pre[t], forward[t - 1]
         for j in range(labels):
             b[j] = p[j] / b[j]
-            out[j] = 0.0
-        for j in range(labels):
-            row, ratio = weights[1, j], b[j]
-            for i in range(labels):
-                out[i] += row[i] * ratio
-        for i in range(labels):
-            row, scale = rank_one[i], previous[i]
-            for j in range(labels):
-                row[j] += scale * b[j]
+        _multiply(b, weights[1], out)
         for i in range(labels):
             out[i] *= previous[i]
+    _add_products(forward, pre, length, rank_one)
     return value
+
+
+@kernel
+def _multiply(x, matrix, out):
+    """out = x matrix. Four rows at a time: out is loaded and stored a quarter as often."""
+    size = x.shape[0]
+    for j in range(size):
+        out[j] = 0.0
+    whole = size - size % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = matrix[i], matrix[i + 1], matrix[i + 2], matrix[i + 3]
+        e, f, g, h = x[i], x[i + 1], x[i + 2], x[i + 3]
+        for j in range(size):
+            out[j] += (e * a[j] + f * b[j]) + (g * c[j] + h * d[j])
+    for i in range(whole, size):
+        row, scale = matrix[i], x[i]
+        for j in range(size):
+            out[j] += scale * row[j]
+
+
+@kernel
+def _add_products(left, right, length, out):
+    """out += sum over t = 1..length-1 of the outer product of left[t-1] and right[t], four at a time."""
+    size = out.shape[0]
+    whole = 1 + (length - 1) // 4 * 4
+    for t in range(1, whole, 4):
+        a, b, c, d = right[t], right[t + 1], right[t + 2], right[t + 3]
+        for i in range(size):
+            row = out[i]
+            e, f, g, h = left[t - 1, i], left[t, i], left[t + 1, i], left[t + 2, i]
+            for j in range(size):
+                row[j] += (e * a[j] + f * b[j]) + (g * c[j] + h * d[j])
+    for t in range(whole, length):
+        a = right[t]
+        for i in range(size):
+            row, scale = out[i], left[t - 1, i]
+            for j in range(size):
+                row[j] += scale * a[j]
 
 
 @kernel
@@ -168,18 +199,19 @@ def _rescale(scores, top, inverse, pre, a):
 
 
 @kernel
-def _log_domain(rows, transition, edge, shift, mu, forward, norm, scratch, counts):
+def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, counts):
     """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included.
 
     ``edge[shift + t]`` belongs to positions t-1 and t.
     """
     length, labels = rows.shape
-    inverse = 1.0 / mu
+    active = np.empty(labels, np.int64)
     value = 0.0
     for t in range(length):
         f, x = forward[t], rows[t]
         if t > 0:
-            _log_advance(forward[t - 1], transition, edge, shift + t, mu, norm[t], scratch[0], scratch[1], f)
+            count = _active_rows(forward[t - 1], lead, mu, active)
+            _log_advance(forward[t - 1], active[:count], transition, edge, shift + t, mu, norm[t], scratch, f)
         top = -np.inf
         for j in range(labels):
             f[j] = x[j] + (f[j] if t > 0 else 0.0)
@@ -193,35 +225,62 @@ def _log_domain(rows, transition, edge, shift, mu, forward, norm, scratch, count
     last = rows[length - 1]
     total = 0.0
     for j in range(labels):
-        last[j] = exp(forward[length - 1, j] * inverse)
+        last[j] = exp(forward[length - 1, j] / mu)
         total += last[j]
     for j in range(labels):
         last[j] /= total
     for t in range(length - 1, 0, -1):
-        x, p, out = scratch[0], rows[t], rows[t - 1]
-        _log_retreat(forward[t - 1], transition, edge, shift + t, inverse, norm[t], x, p, out, counts)
+        count = _active_rows(forward[t - 1], lead, mu, active)
+        p, out, used = rows[t], rows[t - 1], active[:count]
+        _log_retreat(forward[t - 1], used, transition, edge, shift + t, mu, norm[t], scratch[0], p, out, counts)
     return value + mu * math.log(total)
 
 
 @kernel
-def _log_advance(f, transition, edge, pair, mu, norm, x, total, out):
+def _leads(transition, lead):
+    """lead[i, k] = max_j (transition_ij - transition_kj): what row i can gain on row k in one step."""
+    labels = transition.shape[0]
+    for i in range(labels):
+        for k in range(labels):
+            lead[i, k] = -np.inf
+            for j in range(labels):
+                if transition[i, j] > -np.inf:
+                    lead[i, k] = max(lead[i, k], transition[i, j] - transition[k, j])
+
+
+@kernel
+def _active_rows(f, lead, mu, active):
+    """Labels i whose f(i) + transition_ij comes near the best one for some j; returns how many."""
+    best = 0
+    for i in range(f.shape[0]):
+        best = i if f[i] > f[best] else best
+    count = 0
+    for i in range(f.shape[0]):
+        if f[i] > -np.inf and f[i] + lead[i, best] > NEGLIGIBLE * mu:
+            active[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def _log_advance(f, active, transition, edge, pair, mu, norm, scratch, out):
     """out(j) = mu log sum_i exp((f(i) + transition_ij)/mu); ``norm`` likewise, but 0 where j cannot be reached."""
     labels = f.shape[0]
     inverse = 1.0 / mu
+    x, total = scratch[0], scratch[1]
     for j in range(labels):
         out[j] = -np.inf
         total[j] = 0.0
-    for i in range(labels):
+    for i in active:
         _pair_scores(f[i], transition[i], edge, pair, i, x)
         for j in range(labels):
             out[j] = max(out[j], x[j])
     for j in range(labels):
         norm[j] = out[j] if out[j] > -np.inf else 0.0
-    for i in range(labels):
+    for i in active:
         _pair_scores(f[i], transition[i], edge, pair, i, x)
-        if _relative(x, norm, inverse):
-            for j in range(labels):
-                total[j] += exp(x[j])
+        for j in range(labels):
+            total[j] += exp((x[j] - norm[j]) * inverse)
     for j in range(labels):
         if out[j] > -np.inf:
             norm[j] += mu * math.log(total[j])
@@ -229,23 +288,23 @@ def _log_advance(f, transition, edge, pair, mu, norm, x, total, out):
 
 
 @kernel
-def _log_retreat(f, transition, edge, pair, inverse, norm, x, p, out, counts):
+def _log_retreat(f, active, transition, edge, pair, mu, norm, x, p, out, counts):
     """Marginals one position earlier, through the conditional probabilities of label i given label j."""
     labels = f.shape[0]
+    inverse = 1.0 / mu
     for i in range(labels):
+        out[i] = 0.0
+        if edge.shape[0] and f[i] == -np.inf:
+            for j in range(labels):
+                edge[pair, i, j] = 0.0
+    for i in active:
         _pair_scores(f[i], transition[i], edge, pair, i, x)
-        mass = 0.0
-        if _relative(x, norm, inverse):
-            row = counts[i]
-            for j in range(labels):
-                x[j] = exp(min(x[j], 0.0)) * p[j]
-                row[j] += x[j]
-            for j in range(labels):
-                mass += x[j]
-        else:
-            for j in range(labels):
-                x[j] = 0.0
-        out[i] = mass
+        row = counts[i]
+        for j in range(labels):
+            x[j] = exp(min((x[j] - norm[j]) * inverse, 0.0)) * p[j]
+            row[j] += x[j]
+        for j in range(labels):
+            out[i] += x[j]
         if edge.shape[0]:
             for j in range(labels):
                 edge[pair, i, j] = x[j]
@@ -260,16 +319,6 @@ def _pair_scores(f, transition, edge, pair, i, x):
         row = edge[pair, i]
         for j in range(x.shape[0]):
             x[j] += row[j]
-
-
-@kernel
-def _relative(x, norm, inverse):
-    """x <- (x - norm)/mu; whether any of it can matter."""
-    hits = 0
-    for j in range(x.shape[0]):
-        x[j] = (x[j] - norm[j]) * inverse
-        hits += x[j] > NEGLIGIBLE
-    return hits > 0
 
 
 @kernel
