@@ -15,3 +15,6 @@ from numba import njit
 CACHE = os.environ.get("M3N_KERNEL_CACHE", "1") != "0"
 
 kernel = njit(cache=CACHE, nogil=True, error_model="numpy", fastmath={"contract"})
+
+# for long helpers that serve one kernel: compiled once, as part of it, and not a second time on their own
+inlined = njit(inline="always", nogil=True, error_model="numpy", fastmath={"contract"})

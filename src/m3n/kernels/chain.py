@@ -28,7 +28,7 @@ import math
 
 import numpy as np
 
-from m3n.kernels._jit import kernel
+from m3n.kernels._jit import inlined, kernel
 from m3n.kernels.exponential import exp
 
 SAFE = 1e-250
@@ -37,44 +37,68 @@ NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
 
 
 @kernel
-def soft(node, transition, start, end, edge, offsets, low, high, mu, values, counts, starts, ends):
-    """Run the exp-oracle on sequences low..high-1.
+def add_ends(node, start, end, offsets, low, high):
+    """Add start scores to the first row and end scores to the last row of sequences low..high-1."""
+    for k in range(low, high):
+        for j in range(node.shape[1]):
+            node[offsets[k], j] += start[j]
+            node[offsets[k + 1] - 1, j] += end[j]
 
-    ``node`` and ``edge`` are overwritten by their marginals; expected transition, start and end counts are added to
-    ``counts``, ``starts`` and ``ends``; ``values[k]`` becomes mu log sum exp(score/mu), -inf if nothing is allowed.
+
+@kernel
+def sum_ends(node, offsets, low, high, starts, ends):
+    """Add the first rows of sequences low..high-1 to ``starts`` and their last rows to ``ends``."""
+    for k in range(low, high):
+        for j in range(node.shape[1]):
+            starts[j] += node[offsets[k], j]
+            ends[j] += node[offsets[k + 1] - 1, j]
+
+
+@kernel
+def soft_scaled(node, transition, offsets, low, high, mu, values, counts):
+    """The exp-oracle on sequences low..high-1 by the scaled recursion, where that is safe.
+
+    ``node``, which includes start and end scores, is overwritten by its marginals; expected transition counts are
+    added to ``counts``; ``values[k]`` becomes mu log sum exp(score/mu). Where underflow might matter ``values[k]``
+    becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work.
     """
     labels = node.shape[1]
     longest = _longest(offsets, low, high)
     forward = np.empty((longest, labels))
-    second = np.empty((longest, labels))
-    scratch = np.empty((2, labels))
-    weights = np.empty((2, labels, labels))
-    rank_one = np.zeros((labels, labels))
+    pre = np.empty((longest, labels))
+    scores = np.empty(labels)
     column = np.empty(labels)
-    lead = np.empty((0, labels))  # made when the first sequence needs it
+    weights = np.empty((2, labels, labels))
+    products = np.zeros((labels, labels))
     _exponentiate(transition, mu, weights, column)
     for k in range(low, high):
-        first, stop = offsets[k], offsets[k + 1]
-        rows = node[first:stop]
-        for j in range(labels):
-            rows[0, j] += start[j]
-            rows[stop - first - 1, j] += end[j]
-        value = np.nan
-        if edge.shape[0] == 0:
-            value = _scaled(rows, weights, column, mu, forward, second, scratch[0], rank_one)
-        if math.isnan(value):
-            if lead.shape[0] == 0:
-                lead = np.full((labels, labels), np.inf)
-                if edge.shape[0] == 0:
-                    _leads(transition, lead)
-            value = _log_domain(rows, transition, lead, edge, first - k - 1, mu, forward, second, scratch, counts)
-        values[k] = value
-        for j in range(labels):
-            starts[j] += rows[0, j]
-            ends[j] += rows[stop - first - 1, j]
+        rows = node[offsets[k] : offsets[k + 1]]
+        values[k] = _scaled(rows, weights, column, mu, forward, pre, scores, products)
     for i in range(labels):
         for j in range(labels):
-            counts[i, j] += weights[0, i, j] * rank_one[i, j]
+            counts[i, j] += weights[0, i, j] * products[i, j]
+
+
+@kernel
+def soft_log(node, transition, edge, offsets, low, high, mu, values, counts):
+    """The exp-oracle on those of the sequences low..high-1 whose ``values[k]`` is NaN, in the log domain.
+
+    Arguments as for ``soft_scaled``; ``edge`` is overwritten by its marginals; a value of -inf says that no labelling
+    is allowed.
+    """
+    labels = node.shape[1]
+    longest = _longest(offsets, low, high)
+    forward = np.empty((longest, labels))
+    norm = np.empty((longest, labels))
+    scratch = np.empty((2, labels))
+    active = np.empty(labels, np.int64)
+    lead = np.empty((labels, labels))
+    _leads(transition, edge.shape[0] > 0, lead)
+    for k in range(low, high):
+        if math.isnan(values[k]):
+            rows = node[offsets[k] : offsets[k + 1]]
+            shift = offsets[k] - k - 1  # edge[shift + t] belongs to positions t-1 and t
+            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, active, counts)
 
 
 @kernel
@@ -85,7 +109,7 @@ def _longest(offsets, low, high):
     return longest
 
 
-@kernel
+@inlined
 def _exponentiate(transition, mu, weights, column):
     """weights[0] = T, weights[1] = its transpose; ``column`` = the maxima that were taken out."""
     labels = transition.shape[0]
@@ -99,8 +123,8 @@ def _exponentiate(transition, mu, weights, column):
             weights[1, j, i] = weights[0, i, j]
 
 
-@kernel
-def _scaled(rows, weights, column, mu, forward, pre, scores, rank_one):
+@inlined
+def _scaled(rows, weights, column, mu, forward, pre, scores, products):
     """Scaled forward-backward of one sequence; NaN, with ``rows`` untouched, if underflow might matter."""
     length, labels = rows.shape
     inverse = 1.0 / mu
@@ -146,7 +170,7 @@ def _scaled(rows, weights, column, mu, forward, pre, scores, rank_one):
         _multiply(b, weights[1], out)
         for i in range(labels):
             out[i] *= previous[i]
-    _add_products(forward, pre, length, rank_one)
+    _add_products(forward, pre, length, products)
     return value
 
 
@@ -188,7 +212,7 @@ def _add_products(left, right, length, out):
                 row[j] += scale * a[j]
 
 
-@kernel
+@inlined
 def _rescale(scores, top, inverse, pre, a):
     """a(j) = pre(j) exp((score(j) - top)/mu), where ``top`` now counts pre in, so that the total is about 1."""
     total = 0.0
@@ -198,14 +222,10 @@ def _rescale(scores, top, inverse, pre, a):
     return total
 
 
-@kernel
-def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, counts):
-    """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included.
-
-    ``edge[shift + t]`` belongs to positions t-1 and t.
-    """
+@inlined
+def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, active, counts):
+    """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included."""
     length, labels = rows.shape
-    active = np.empty(labels, np.int64)
     value = 0.0
     for t in range(length):
         f, x = forward[t], rows[t]
@@ -236,19 +256,19 @@ def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch,
     return value + mu * math.log(total)
 
 
-@kernel
-def _leads(transition, lead):
-    """lead[i, k] = max_j (transition_ij - transition_kj): what row i can gain on row k in one step."""
+@inlined
+def _leads(transition, unknown, lead):
+    """lead[i, k] = max_j (transition_ij - transition_kj): what row i can gain on row k in one step; inf if unknown."""
     labels = transition.shape[0]
     for i in range(labels):
         for k in range(labels):
-            lead[i, k] = -np.inf
+            lead[i, k] = np.inf if unknown else -np.inf
             for j in range(labels):
                 if transition[i, j] > -np.inf:
                     lead[i, k] = max(lead[i, k], transition[i, j] - transition[k, j])
 
 
-@kernel
+@inlined
 def _active_rows(f, lead, mu, active):
     """Labels i whose f(i) + transition_ij comes near the best one for some j; returns how many."""
     best = 0
@@ -262,7 +282,7 @@ def _active_rows(f, lead, mu, active):
     return count
 
 
-@kernel
+@inlined
 def _log_advance(f, active, transition, edge, pair, mu, norm, scratch, out):
     """out(j) = mu log sum_i exp((f(i) + transition_ij)/mu); ``norm`` likewise, but 0 where j cannot be reached."""
     labels = f.shape[0]
@@ -287,7 +307,7 @@ def _log_advance(f, active, transition, edge, pair, mu, norm, scratch, out):
             out[j] = norm[j]
 
 
-@kernel
+@inlined
 def _log_retreat(f, active, transition, edge, pair, mu, norm, x, p, out, counts):
     """Marginals one position earlier, through the conditional probabilities of label i given label j."""
     labels = f.shape[0]
@@ -310,7 +330,7 @@ def _log_retreat(f, active, transition, edge, pair, mu, norm, x, p, out, counts)
                 edge[pair, i, j] = x[j]
 
 
-@kernel
+@inlined
 def _pair_scores(f, transition, edge, pair, i, x):
     """x(j) = f(i) + transition_ij (+ edge)."""
     for j in range(x.shape[0]):
@@ -321,7 +341,7 @@ def _pair_scores(f, transition, edge, pair, i, x):
             x[j] += row[j]
 
 
-@kernel
+@inlined
 def _forbid(rows, edge, shift):
     """All marginals of a sequence that has no allowed labelling are zero."""
     length, labels = rows.shape

@@ -80,18 +80,21 @@ class Chain(Structure):
 
     def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
         node, transition, start, end, edge = self._scores(theta)
-        values = np.empty(self.n)
+        values = np.full(self.n, np.nan)
 
         def lane(low: int, high: int) -> Parts:
-            out = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
-            chain.soft(node, transition, start, end, edge, self.offsets, low, high, mu, values, *out)
-            return out
+            counts, starts, ends = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
+            chain.add_ends(node, start, end, self.offsets, low, high)
+            if not self.edges:
+                chain.soft_scaled(node, transition, self.offsets, low, high, mu, values, counts)
+            if np.isnan(values[low:high]).any():
+                chain.soft_log(node, transition, edge, self.offsets, low, high, mu, values, counts)
+            chain.sum_ends(node, self.offsets, low, high, starts, ends)
+            return counts, starts, ends
 
-        for shared in theta[1:4]:
-            shared[:] = 0.0
-        for counts in threads.run(lane, threads.lanes(self.offsets)):
-            for shared, part in zip(theta[1:4], counts, strict=True):
-                shared += part
+        parts = threads.run(lane, threads.lanes(self.offsets))
+        for shared, pieces in zip(theta[1:4], zip(*parts, strict=True), strict=True):
+            shared[:] = np.sum(pieces, axis=0)
         return values, theta
 
     def log_size(self) -> np.ndarray:
