@@ -20,7 +20,7 @@ RANKS = {
     "datasets": 2,
     "problem": 3,
     "certificate": 3,
-    "checks": 3,
+    "checks": 4,
     "solvers": 4,
     "loop": 5,
     "callbacks": 6,

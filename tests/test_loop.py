@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from m3n import Certificate, MissingOracle, Record, Status, minimize
+from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, minimize
 from m3n.callbacks import ProgressBar, seconds_left
 from m3n.loop import Snapshot
 from m3n.solvers import ExcessiveGap, Solver, resolve_solver
@@ -135,6 +135,10 @@ def test_resume_goes_on_where_it_stopped():
     assert second.state.k > first.state.k
     assert whole.state.k > first.state.k
     assert minimize(problem, tol=1e-3, resume=second).trace == []  # nothing left to do
+    with pytest.raises(ValueError, match="belongs to another problem"):
+        minimize(chain_problem(seed=1), resume=first)
+    with pytest.raises(ValueError, match="cannot resume a run of ExcessiveGap with Scripted"):
+        minimize(problem, Scripted(), resume=first)
 
 
 def test_gap_never_negative_and_trace_monotone():
@@ -155,9 +159,24 @@ def test_missing_oracle_names_both():
     problem.structure.oracles = frozenset({"hard"})
     with pytest.raises(MissingOracle, match="ExcessiveGap needs the exp-oracle, which Multiclass does not offer"):
         minimize(problem)
-    problem.structure.oracles = frozenset()
-    with pytest.raises(MissingOracle, match="needs the max-oracle and the exp-oracle"):
+    problem.structure.oracles = frozenset({"soft"})
+    with pytest.raises(MissingOracle, match="a certificate needs the max-oracle, which Multiclass does not offer"):
         minimize(problem)
+    with pytest.raises(MissingOracle, match="Scripted needs the max-oracle, which Multiclass does not offer"):
+        minimize(problem, Scripted())
+
+
+def test_marginals_of_no_distribution_are_noticed(monkeypatch):
+    honest = Multiclass.soft
+
+    def lying(self, theta, mu, threads=None):
+        values, marginals = honest(self, theta, mu)
+        marginals[0][:] = 0.5 * marginals[0] + 0.5  # expected losses and features that no distribution has
+        return values, marginals
+
+    monkeypatch.setattr(Multiclass, "soft", lying)
+    with pytest.raises(BrokenOracle, match=r"the dual value .* exceeds the primal value"):
+        minimize(multiclass_problem(), tol=1e-6, max_passes=2000)
 
 
 @pytest.mark.parametrize("limit", ["tol", "max_passes", "max_seconds"])

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from m3n import Problem
+from m3n.checks import check_problem
 from m3n.features import Dense, chain_features
 from m3n.structures import Chain, Multiclass
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
@@ -109,3 +110,28 @@ def test_an_example_without_outputs_is_named(random):
     problem = Problem(structure, chain_features(Dense(np.ones((3, 1)), 2), 2), [[0], [0, 1]], n_jobs=1)
     with pytest.raises(FloatingPointError, match="example 0 has no allowed output"):
         problem.soft(np.zeros(problem.dim), 1.0)
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_check_problem_accepts_ours_and_notices_lies(make):
+    check_problem(make())
+    problem = make()
+    problem.structure.radius = lambda norms: 0.1
+    with pytest.raises(AssertionError, match="but the radius claims"):
+        check_problem(problem)
+    problem = make()
+    problem.cost.gold = (problem.gold + 1) % len(problem.cost.table)
+    with pytest.raises(AssertionError, match="the loss of gold is not 0"):
+        check_problem(problem)
+    problem = make()
+    problem.structure.hard = lambda theta, threads: (np.zeros(problem.n), problem.gold)
+    with pytest.raises(AssertionError, match="max-oracle"):
+        check_problem(problem)
+
+
+def test_blocks_by_mask(random):
+    for make in PROBLEMS:
+        problem = make()
+        w = random.normal(size=problem.dim)
+        mask = np.arange(problem.n) % 2 == 0
+        assert problem.hard(w, mask).value == pytest.approx(problem.hard(w, np.flatnonzero(mask)).value)

@@ -12,8 +12,8 @@ import m3n
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
-    "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
+    "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
     "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
 }  # fmt: skip
 

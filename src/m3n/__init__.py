@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
-    from m3n.loop import MissingOracle, Result, Snapshot, Status, minimize
+    from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, minimize
     from m3n.problem import Answer, Problem
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
 
 _HOME = {
     "Answer": "m3n.problem",
+    "BrokenOracle": "m3n.loop",
     "Certificate": "m3n.certificate",
     "MissingOracle": "m3n.loop",
     "Problem": "m3n.problem",
@@ -38,8 +39,8 @@ _HOME = {
 _MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "solvers", "structures")
 
 __all__ = [
-    "Answer", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
-    "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
+    "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
     "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
 ]  # fmt: skip
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from m3n.features.base import FeatureMap
+from m3n.problem import Problem
 from m3n.structures.base import Parts, Structure
 
 
@@ -121,7 +122,7 @@ def check_gradient(structure: Structure, theta: Parts, mu: float, seed: int = 0)
 
 
 def check_adjoint(features: FeatureMap, seed: int = 0) -> None:
-    """<scores(w), m> = <w, adjoint(m)> for random w and m.
+    """<scores(w), m> = <w, adjoint(m)> for random w and m, in the map's own inner product.
 
     Parameters
     ----------
@@ -135,8 +136,40 @@ def check_adjoint(features: FeatureMap, seed: int = 0) -> None:
     parts = tuple(random.normal(size=shape) for shape in features.shapes)
     theta = features.scores(w, tuple(np.full(shape, np.nan) for shape in features.shapes))
     left = sum(float((a * b).sum()) for a, b in zip(theta, parts, strict=True))
-    right = float(w @ features.adjoint(parts))
+    right = features.inner(w, features.adjoint(parts))
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9, err_msg="<scores(w), m> and <w, adjoint(m)>")
+
+
+def check_problem(problem: Problem, seed: int = 0) -> None:
+    """Compare a whole problem with enumeration: loss, primal, exp-oracle, radius. A test for own losses and structures.
+
+    Parameters
+    ----------
+    problem : Problem
+        A tiny one.
+    seed : int
+        Seed of the weights at which it is compared.
+    """
+    w = np.random.default_rng(seed).normal(size=problem.dim)
+    values, expected, radius = [], np.zeros(problem.dim), 0.0
+    for i in range(problem.n):
+        alone, rows = problem.structure.select(np.array([i]))
+        mine = problem.structure.rows_of_labelling(np.array([i]))
+        features, cost = problem.features.select(rows), problem.cost.select(mine)
+        gold = features.adjoint(alone.encode(problem.gold[mine]))
+        outputs = [alone.encode(y) for y in problem.structure.enumerate(i)]
+        ell = np.array([cost.expected(parts) for parts in outputs])
+        psi = np.array([gold - features.adjoint(parts) for parts in outputs])
+        assert cost.expected(alone.encode(problem.gold[mine])) == 0.0, f"example {i}: the loss of gold is not 0"
+        assert ell.min() >= 0.0, f"example {i}: a loss of {ell.min()} is negative"
+        margins = ell - np.array([problem.inner(w, vector) for vector in psi])
+        values.append(margins.max())
+        weights = np.exp(margins - margins.max())
+        expected += weights / weights.sum() @ psi / problem.n
+        radius = max(radius, max(problem.inner(vector, vector) for vector in psi) ** 0.5)
+    np.testing.assert_allclose(problem.hard(w).value, np.mean(values), rtol=1e-9, err_msg="value of the max-oracle")
+    np.testing.assert_allclose(problem.soft(w, 1.0).vector, expected, atol=1e-9, err_msg="expected features")
+    assert radius <= problem.radius * (1 + 1e-9), f"|psi| reaches {radius}, but the radius claims {problem.radius}"
 
 
 def _add_expectation(marginals: Parts, rows: tuple, outputs: list[Parts], weights: np.ndarray) -> None:

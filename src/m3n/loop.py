@@ -19,6 +19,7 @@ from m3n.solvers import Solver, resolve_solver
 log = logging.getLogger("m3n")
 
 ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle"}
+ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
 
 
 class Status(StrEnum):
@@ -34,6 +35,10 @@ class Status(StrEnum):
 
 class MissingOracle(TypeError):
     """The solver needs an oracle that the structure does not offer."""
+
+
+class BrokenOracle(ArithmeticError):
+    """A dual value above a primal one: the oracles' answers do not belong to one problem."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Result:
         Wall-clock time.
     solver : Solver
         The solver with all its settings.
+    state : object
+        The solver's last state, from which ``minimize(..., resume=result)`` goes on.
     """
 
     w: np.ndarray
@@ -76,7 +83,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a callback sees: the newest record, the best weights (read-only) and the goal of the run."""
+    """What a callback sees.
+
+    Attributes
+    ----------
+    record : Record
+        The newest record of the trace.
+    w : array (dim,)
+        The best weights so far, read-only.
+    tol, max_passes, max_seconds : float
+        The goal and the limits of the run; infinite where there is no limit.
+    """
 
     record: Record
     w: np.ndarray
@@ -129,6 +146,8 @@ def minimize(
             raise ValueError(f"{name} must not be negative, got {limit}")
     solver = resolve_solver(solver)
     _check_oracles(problem, solver)
+    if resume is not None and type(resume.solver) is not type(solver):
+        raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")
     goal = (tol, np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
     run = _Run(problem, solver, *goal, tuple(callbacks), resume)
     with single_threaded_blas():
@@ -156,18 +175,20 @@ class _Run:
         self.certificate = resume.certificate if resume else Certificate(np.inf, -np.inf)
         self.w = resume.w if resume else np.zeros(problem.dim)
         self.trace: list[Record] = []
-        self.certified: Any = self.state  # the state that the certificate speaks of
+        self.certified: Any = None  # the state that the certificate speaks of
         self.last_passes = 0.0
 
     def go(self) -> Result:
         try:
             if self.state is None:
                 self.state = self.solver.init(self.problem)
+            else:
+                self._check_resume()
             status = self._loop()
         except KeyboardInterrupt:
             log.info("interrupted: certifying the best weights so far")
             status = Status.INTERRUPTED
-        if self.certificate.primal == np.inf or (self.certified is not self.state and self.passes < self.max_passes):
+        if self.certificate.primal == np.inf or (self.certified is not self.state and status is not Status.TOLERANCE):
             self._certify()
             if self.certificate.gap <= self.tol:
                 status = Status.TOLERANCE
@@ -202,11 +223,12 @@ class _Run:
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
-        w = self.problem_point()
+        w = np.zeros(self.problem.dim) if self.state is None else self.state.w  # None: interrupted at the very start
         primal = self.problem.primal(w)
         if primal < self.certificate.primal:
             self.w = w
         self.certificate = self.certificate.improved(primal, None if self.state is None else self.state.dual)
+        self._check_duality(primal)
         self.certified = self.state
         self.last_passes = self.passes
         record = self._record()
@@ -216,9 +238,21 @@ class _Run:
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         return any(wishes)
 
-    def problem_point(self) -> np.ndarray:
-        """The weights to certify: the state's, or zero if the run was interrupted before there was one."""
-        return np.zeros(self.problem.dim) if self.state is None else self.state.w
+    def _check_duality(self, primal: float) -> None:
+        """Never sell a gap of 0 that comes from a dual above the primal."""
+        dual = -np.inf if self.state is None else self.state.dual
+        if dual - self.certificate.primal > ROUNDING * (1.0 + abs(primal) + abs(dual)):
+            raise BrokenOracle(
+                f"the dual value {dual} exceeds the primal value {self.certificate.primal}: the oracles of "
+                f"{type(self.problem.structure).__name__}, its feature map or its loss contradict each other; "
+                "test them with m3n.checks"
+            )
+
+    def _check_resume(self) -> None:
+        """The old certificate must speak of this problem."""
+        primal = self.problem.primal(self.w)
+        if abs(primal - self.certificate.primal) > ROUNDING * (1.0 + abs(primal)):
+            raise ValueError("cannot resume: the earlier result belongs to another problem")
 
     def _record(self) -> Record:
         metrics = {} if self.state is None else dict(self.state.metrics)
@@ -234,11 +268,13 @@ class _Run:
 
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
+    structure = type(problem.structure).__name__
     missing = solver.requires - problem.oracles
     if missing:
         names = " and the ".join(ORACLE_NAMES[name] for name in sorted(missing))
-        structure = type(problem.structure).__name__
         raise MissingOracle(f"{type(solver).__name__} needs the {names}, which {structure} does not offer")
+    if "hard" not in problem.oracles:
+        raise MissingOracle(f"a certificate needs the max-oracle, which {structure} does not offer")
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

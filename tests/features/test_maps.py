@@ -5,6 +5,7 @@ import scipy.sparse
 from m3n.backends import Threads
 from m3n.checks import check_adjoint
 from m3n.features import Dense, Sparse, Stack, Table, chain_features
+from tests.tiny import PartCoordinates
 
 
 def maps(random):
@@ -66,3 +67,11 @@ def test_stack_splits_weights_and_sums_inner_products(random):
 def test_vectors_are_refused():
     with pytest.raises(ValueError, match="2-D array"):
         Dense(np.ones(3), 2)
+
+
+def test_check_adjoint_notices_a_wrong_adjoint_and_accepts_own_coordinates(random):
+    features = Dense(random.normal(size=(5, 2)), 3)
+    check_adjoint(PartCoordinates(features))
+    features.adjoint = lambda parts, threads=None: np.zeros(6)
+    with pytest.raises(AssertionError, match="adjoint"):
+        check_adjoint(features)

@@ -39,7 +39,12 @@ class FeatureMap(ABC):
 
     @abstractmethod
     def norms(self) -> Parts:
-        """Feature norm of every part: shape (rows,) for arrays of rows, the table's shape for shared tables."""
+        """Feature norm of every part: shape (rows,) for arrays of rows, the table's shape for shared tables.
+
+        Structures bound |psi| by them on the assumption that parts with different labels have features in coordinates
+        of their own, |x (e_gold - e_y)| = sqrt(2) |x|. A map in which labels share weights must return sqrt(2) times
+        more.
+        """
 
     @abstractmethod
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:

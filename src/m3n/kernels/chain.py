@@ -12,9 +12,9 @@ The exp-oracle at temperature mu has two implementations with one result:
     p_{t-1}(i) = a_{t-1}(i) sum_j T_ij p_t(j)/pre_t(j)
 
 three matrix-vector products per token and no exponential per pair of labels. Rounding never hurts as all terms are
-non-negative; underflow could. a_t is scaled again where its first scaling leaves it small, so every a_{t-1}(i) T_ij
-that is lost is below 1e-307, and as long as no pre_t(j) falls below ``SAFE`` the loss is relatively nil. The first
-pre_t(j) below it sends the sequence to
+non-negative; underflow could. a_t is scaled again where its first scaling leaves it below ``SMALL``, so whatever is
+lost of a_{t-1}(i) T_ij is below 1e-267, and as long as no pre_t(j) falls below ``SAFE`` the loss is relatively nil. The
+first pre_t(j) below it sends the sequence to
 
 *log domain*: f_t(j) = log-sum-exp of all prefixes that end in label j. The backward sweep uses the conditional
 probabilities exp((f_{t-1}(i) + transition_ij - norm_t(j))/mu), whose columns sum to one, so marginals are those of a
@@ -93,7 +93,8 @@ def soft_log(node, transition, edge, offsets, low, high, mu, values, counts):
     scratch = np.empty((2, labels))
     active = np.empty(labels, np.int64)
     lead = np.empty((labels, labels))
-    _leads(transition, edge.shape[0] > 0, lead)
+    costly = labels > offsets[high] - offsets[low]  # leads take O(labels^3): never more than the recursion itself
+    _leads(transition, costly or edge.shape[0] > 0, lead)
     for k in range(low, high):
         if math.isnan(values[k]):
             rows = node[offsets[k] : offsets[k + 1]]

@@ -16,6 +16,11 @@ def soft(theta, low, high, mu, values):
         top = -np.inf
         for j in range(labels):
             top = max(top, theta[i, j])
+        values[i] = top
+        if top == -np.inf:
+            for j in range(labels):
+                theta[i, j] = 0.0
+            continue
         total = 0.0
         for j in range(labels):
             theta[i, j] = exp((theta[i, j] - top) / mu)
@@ -23,7 +28,7 @@ def soft(theta, low, high, mu, values):
             total += theta[i, j]
         for j in range(labels):
             theta[i, j] /= total
-        values[i] = top + mu * math.log(total)
+        values[i] += mu * math.log(total)
 
 
 @kernel

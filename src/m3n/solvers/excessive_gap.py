@@ -73,14 +73,15 @@ class ExcessiveGapState:
     ceiling: float  # max|psi|^2/lam, with which the theorem guarantees every step
     k: int = 1
     searching: bool = True  # no step has failed yet
+    exhausted: bool = False  # a step failed with L at its ceiling
     scale: float = 0.0  # the centre is exp(-scale * ell)
     log_z: float = 0.0  # mean log of the centre's normaliser
     diameter: float = 0.0  # max d
 
     @property
     def stalled(self) -> bool:
-        """A step failed that the theorem guarantees: what is left is rounding."""
-        return self.lipschitz > 4 * self.ceiling or self.mu * self.diameter < 1e-16 * abs(self.dual)
+        """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
+        return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
 
     @property
     def bound(self) -> float:
@@ -103,7 +104,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     center : {"gold", "uniform"} or None
         Centre of the prox-function; None means gold for the adaptive schedule, uniform for the paper's.
     strength : float
-        How far the gold centre leans towards gold: the worst labelling has exp(-strength) of gold's weight.
+        How far the gold centre leans towards gold: -log of the worst labelling's weight relative to gold's, in the
+        mean over examples.
     memory : int
         Oracle answers kept to improve alpha (adaptive schedule only); 0 keeps none.
     radius : float or None
@@ -120,7 +122,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     shrink: float = 0.9
     grow: float = 2.0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft", "hard"})
+    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
 
     def __post_init__(self) -> None:
         if self.schedule not in ("adaptive", "paper"):
@@ -153,7 +155,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         return self._first(problem, template)
 
     def step(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
-        """One exp-oracle pass: an iteration, or a trial that only doubles the Lipschitz constant."""
+        """One exp-oracle pass: an iteration, or a trial that raises the Lipschitz constant and may improve alpha."""
         tau = self._tau(state)
         w, mu = self._propose(state, tau)
         smoothed, oracle = _smoothed(problem, state, w, mu)
@@ -166,7 +168,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             )  # fmt: skip
         if dual > state.dual:  # the answer of the undone step still serves
             state = replace(state, hull=hull, gram=gram, dual=dual)
-        return replace(state, lipschitz=state.lipschitz * self.grow, searching=False)
+        return self._raised(state, self.grow)
 
     def _first(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
@@ -176,9 +178,15 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             gram = np.array([[problem.inner(oracle.u, oracle.u)]])
             dual = oracle.b - problem.lam / 2 * gram[0, 0]
             state = replace(state, mu=mu, smoothed=smoothed, hull=(oracle,), gram=gram, oracle=oracle, dual=dual)
-            if self.schedule == "paper" or _holds(smoothed, dual) or state.stalled:
+            if self.schedule == "paper" or _holds(smoothed, dual) or state.exhausted:
                 return state
-            state = replace(state, lipschitz=4 * state.lipschitz, searching=False)
+            state = self._raised(state, 4.0)
+
+    def _raised(self, state: ExcessiveGapState, factor: float) -> ExcessiveGapState:
+        """After a failure: a larger L, at most the ceiling, beyond which there is nothing to search."""
+        exhausted = state.lipschitz >= state.ceiling
+        lipschitz = min(factor * state.lipschitz, state.ceiling)
+        return replace(state, lipschitz=lipschitz, searching=False, exhausted=exhausted)
 
     def _tau(self, state: ExcessiveGapState) -> float:
         """The paper's 2/(k+3), or the root of tau^2 L = (1 - tau) mu."""

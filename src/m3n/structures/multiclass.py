@@ -64,8 +64,7 @@ class Multiclass(Structure):
         return out
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
-        count = len(range(self.n)[examples]) if isinstance(examples, slice) else len(examples)
-        return Multiclass(count, self.labels), (examples,)
+        return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         for label in range(self.labels):
