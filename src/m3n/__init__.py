@@ -40,8 +40,8 @@ _MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks", "datasets",
-    "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks",
+    "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

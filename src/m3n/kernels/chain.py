@@ -120,7 +120,7 @@ def _exponentiate(transition, mu, weights, column):
             top = max(top, transition[i, j])
         column[j] = top if top > -np.inf else 0.0
         for i in range(labels):
-            weights[0, i, j] = exp((transition[i, j] - column[j]) / mu)
+            weights[0, i, j] = math.exp((transition[i, j] - column[j]) / mu)
             weights[1, j, i] = weights[0, i, j]
 
 
@@ -218,7 +218,7 @@ def _rescale(scores, top, inverse, pre, a):
     """a(j) = pre(j) exp((score(j) - top)/mu), where ``top`` now counts pre in, so that the total is about 1."""
     total = 0.0
     for j in range(a.shape[0]):
-        a[j] = pre[j] * exp((scores[j] - top) * inverse)
+        a[j] = pre[j] * math.exp((scores[j] - top) * inverse)
         total += a[j]
     return total
 
@@ -246,7 +246,7 @@ def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch,
     last = rows[length - 1]
     total = 0.0
     for j in range(labels):
-        last[j] = exp(forward[length - 1, j] / mu)
+        last[j] = math.exp(forward[length - 1, j] / mu)
         total += last[j]
     for j in range(labels):
         last[j] /= total

@@ -1,0 +1,62 @@
+"""What a newcomer waits for: the import, the first compilation, the demo."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+COMPILE = """
+import time
+from pathlib import Path
+from numba.core import event
+class Clock(event.Listener):
+    depth, total = 0, 0.0
+    def on_start(self, happening):
+        if self.depth == 0:
+            self.begin = time.perf_counter()
+        self.depth += 1
+    def on_end(self, happening):
+        self.depth -= 1
+        if self.depth == 0:
+            Clock.total += time.perf_counter() - self.begin
+event.register("numba:compile", Clock())
+from m3n.cli.demo import run
+run(Path({picture!r}), tol=1e-3, seed=0)
+print(Clock.total)
+"""
+
+
+def run(repeats: int = 5) -> dict[str, Any]:
+    """Seconds of ``import m3n`` (warm), of compiling all kernels of the demo, and of the demo, first and again."""
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
+        code = COMPILE.format(picture=str(Path(folder) / "demo.png"))
+        compiling = float(_python(code, fresh)[1].splitlines()[-1])
+        fresh["NUMBA_CACHE_DIR"] = str(Path(folder) / "second")
+        demo = "from m3n.cli import main; main()"
+        arguments = ["demo", "--output", str(Path(folder) / "demo.png")]
+        first = _python(demo, fresh, arguments)[0]
+        again = min(_python(demo, fresh, arguments)[0] for _ in range(2))
+    _python("import m3n", os.environ)
+    bare = min(_python("pass", os.environ)[0] for _ in range(repeats))
+    with_import = min(_python("import m3n", os.environ)[0] for _ in range(repeats))
+    tagger = min(_python("import m3n; m3n.SequenceTagger", os.environ)[0] for _ in range(repeats))
+    return {
+        "import m3n": with_import - bare,
+        "import m3n and SequenceTagger": tagger - bare,
+        "compilation of the demo's kernels": compiling,
+        "demo, first run, nothing compiled": first,
+        "demo, later runs": again,
+    }
+
+
+def _python(code: str, environment: Any, arguments: list[str] | None = None) -> tuple[float, str]:
+    begin = time.perf_counter()
+    command = [sys.executable, "-c", code, *(arguments or [])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return time.perf_counter() - begin, done.stdout
