@@ -269,7 +269,7 @@ def _leads(transition, unknown, lead):
                     lead[i, k] = max(lead[i, k], transition[i, j] - transition[k, j])
 
 
-@inlined
+@kernel
 def _active_rows(f, lead, mu, active):
     """Labels i whose f(i) + transition_ij comes near the best one for some j; returns how many."""
     best = 0
@@ -331,7 +331,7 @@ def _log_retreat(f, active, transition, edge, pair, mu, norm, x, p, out, counts)
                 edge[pair, i, j] = x[j]
 
 
-@inlined
+@kernel
 def _pair_scores(f, transition, edge, pair, i, x):
     """x(j) = f(i) + transition_ij (+ edge)."""
     for j in range(x.shape[0]):
