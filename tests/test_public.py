@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import runpy
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -107,23 +109,24 @@ def test_settings_and_entry_points_document_every_parameter():
 
 
 def blocks(path):
-    return re.findall(r"```python\n(.*?)```", path.read_text(), flags=re.DOTALL)
+    """The Python code of a Markdown file; blocks inside of lists are indented."""
+    found = re.findall(r"^( *)```python\n(.*?)^ *```", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    return [textwrap.dedent(code) for _, code in found]
 
 
-def test_readme_code_runs(tmp_path, monkeypatch):
-    """All Python blocks of the README, one after another, as a reader would type them."""
-    found = blocks(ROOT / "README.md")
-    assert found
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extending.md"])
+def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
+    """All Python blocks of a page, one after another, as a reader would type them."""
+    found = blocks(ROOT / name)
+    assert len(found) >= 3
     monkeypatch.chdir(tmp_path)
-    namespace = {}
+    namespace = {"__name__": "__main__"}
     for code in found:
-        exec(compile(code, "README.md", "exec"), namespace)
+        exec(compile(code, name, "exec"), namespace)
 
 
-def test_contributing_code_runs(tmp_path, monkeypatch):
-    found = blocks(ROOT / "CONTRIBUTING.md")
-    assert found
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for code in found:
-        exec(compile(code, "CONTRIBUTING.md", "exec"), namespace)
+@pytest.mark.parametrize("name", ["binary_svm", "matrix_game"])
+def test_examples_run(name, capsys):
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+    shown = capsys.readouterr().out
+    assert "tolerance reached" in shown
