@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,14 +27,13 @@ class Certificate:
         """primal - dual: no weights can be better than the returned ones by more."""
         return self.primal - self.dual
 
-    def improved(self, primal: float | None = None, dual: float | None = None) -> Certificate:
+    def improved(self, primal: float, dual: float = -math.inf) -> Certificate:
         """The better of the old and the new bounds.
 
         D <= J holds for exact numbers; a dual above the primal is rounding, and the primal is then the safe bound.
         """
-        upper = self.primal if primal is None else min(self.primal, primal)
-        lower = self.dual if dual is None else max(self.dual, dual)
-        return Certificate(upper, min(lower, upper))
+        upper = min(self.primal, primal)
+        return Certificate(upper, min(max(self.dual, dual), upper))
 
     def __str__(self) -> str:
         return f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}"

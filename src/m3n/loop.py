@@ -172,7 +172,7 @@ class _Run:
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
         self.state: Any = resume.state if resume else None
-        self.certificate = resume.certificate if resume else Certificate(np.inf, -np.inf)
+        self.certificate = resume.certificate if resume else Certificate(np.inf, 0.0)  # D = 0 with all weight on gold
         self.w = resume.w if resume else np.zeros(problem.dim)
         self.trace: list[Record] = []
         self.certified: Any = None  # the state that the certificate speaks of
@@ -181,6 +181,7 @@ class _Run:
     def go(self) -> Result:
         try:
             if self.state is None:
+                self._certify()
                 self.state = self.solver.init(self.problem)
             else:
                 self._check_resume()
@@ -188,7 +189,7 @@ class _Run:
         except KeyboardInterrupt:
             log.info("interrupted: certifying the best weights so far")
             status = Status.INTERRUPTED
-        if self.certificate.primal == np.inf or (self.certified is not self.state and status is not Status.TOLERANCE):
+        if self.certified is not self.state and status is not Status.TOLERANCE:
             self._certify()
             if self.certificate.gap <= self.tol:
                 status = Status.TOLERANCE
@@ -223,12 +224,14 @@ class _Run:
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
-        w = np.zeros(self.problem.dim) if self.state is None else self.state.w  # None: interrupted at the very start
-        primal = self.problem.primal(w)
-        if primal < self.certificate.primal:
-            self.w = w
-        self.certificate = self.certificate.improved(primal, None if self.state is None else self.state.dual)
-        self._check_duality(primal)
+        if self.state is None:  # w = 0 and gold: what is known before any solver has begun
+            self.certificate = self.certificate.improved(self.problem.worst_loss)
+        else:
+            primal = self.problem.primal(self.state.w)
+            if primal < self.certificate.primal:
+                self.w = self.state.w
+            self.certificate = self.certificate.improved(primal, self.state.dual)
+            self._check_duality(primal)
         self.certified = self.state
         self.last_passes = self.passes
         record = self._record()
@@ -240,7 +243,7 @@ class _Run:
 
     def _check_duality(self, primal: float) -> None:
         """Never sell a gap of 0 that comes from a dual above the primal."""
-        dual = -np.inf if self.state is None else self.state.dual
+        dual = self.state.dual
         if dual - self.certificate.primal > ROUNDING * (1.0 + abs(primal) + abs(dual)):
             raise BrokenOracle(
                 f"the dual value {dual} exceeds the primal value {self.certificate.primal}: the oracles of "

@@ -116,6 +116,11 @@ class Problem:
         """A bound on the largest |psi_i(y)|."""
         return self.structure.radius(self.features.norms())
 
+    @cached_property
+    def worst_loss(self) -> float:
+        """J(0), the mean of max_y ell_i(y); one pass of the max-oracle when first asked for."""
+        return self.hard(np.zeros(self.dim)).value
+
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""
         return self.features.inner(u, v)

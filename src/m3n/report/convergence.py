@@ -69,8 +69,10 @@ def plot_gap(trace: Sequence[Record], axes: Axes, problem: Problem | None = None
     passes = np.array([record.passes for record in trace])
     axes.plot(passes, [record.gap for record in trace], color=GAP, label="certified duality gap")
     if problem is not None:
-        steps = [record.soft_calls / problem.n - 1 for record in trace]  # its start takes two passes, each step one
-        axes.plot(passes, paper_bound(problem, steps), color=BOUND, linestyle=":", label="the paper's bound")
+        steps = np.array([record.soft_calls / problem.n - 1 for record in trace])  # two passes to start, one per step
+        begun = steps >= 1
+        bound = paper_bound(problem, steps[begun])
+        axes.plot(passes[begun], bound, color=BOUND, linestyle=":", label="the paper's bound")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("passes over the data")

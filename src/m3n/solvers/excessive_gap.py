@@ -141,8 +141,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         scale, diameter = 0.0, problem.log_size
         zero = np.zeros(problem.dim)
         if (self.center or ("gold" if self.schedule == "adaptive" else "uniform")) == "gold":
-            worst = problem.hard(zero).value  # mean of max_y ell_i(y)
-            scale = self.strength / worst if worst > 0 else 0.0
+            scale = self.strength / problem.worst_loss if problem.worst_loss > 0 else 0.0
         start = problem.soft(zero, 1.0, loss_scale=-scale)  # the centre itself: uniform if scale = 0
         if scale:
             diameter = start.value + self.strength
@@ -175,9 +174,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         while True:
             mu = state.lipschitz
             smoothed, oracle = _smoothed(problem, state, state.w, mu)
-            gram = np.array([[problem.inner(oracle.u, oracle.u)]])
-            dual = oracle.b - problem.lam / 2 * gram[0, 0]
-            state = replace(state, mu=mu, smoothed=smoothed, hull=(oracle,), gram=gram, oracle=oracle, dual=dual)
+            hull, gram, dual = self._improve(problem, state, oracle, 1.0)
+            state = replace(state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, dual=dual)
             if self.schedule == "paper" or _holds(smoothed, dual) or state.exhausted:
                 return state
             state = self._raised(state, 4.0)
@@ -208,7 +206,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         gram = _bordered(state.gram, [problem.inner(oracle.u, p.u) for p in points])
         losses = np.array([p.b for p in points])
         weights = np.zeros(len(points))
-        weights[0], weights[-1] = 1 - tau, tau
+        weights[0] = 1 - tau
+        weights[-1] += tau
         memory = self.memory if self.schedule == "adaptive" else 0
         if memory:
             maximize_on_simplex(problem.lam * gram, losses, weights)
