@@ -111,6 +111,29 @@ def test_interrupt_before_the_first_iterate():
     assert result.certificate.dual == 0.0  # all weight on gold
 
 
+def test_interrupt_during_the_very_first_pass(monkeypatch):
+    problem = multiclass_problem()
+    honest, calls = Multiclass.hard, []
+
+    def interrupted(self, theta, threads=None):
+        calls.append(None)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return honest(self, theta)
+
+    monkeypatch.setattr(Multiclass, "hard", interrupted)
+    result = minimize(problem)
+    assert result.status is Status.INTERRUPTED
+    assert result.certificate == Certificate(1.0, 0.0)  # w = 0 misses every label by a loss of 1
+
+
+def test_a_callback_may_stop_before_the_solver_begins():
+    result = minimize(multiclass_problem(), callbacks=[lambda snapshot: True])
+    assert result.status is Status.CALLBACK
+    assert len(result.trace) == 1
+    assert result.soft_calls == 0
+
+
 def test_a_real_control_c():
     timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()

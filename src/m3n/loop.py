@@ -180,16 +180,12 @@ class _Run:
 
     def go(self) -> Result:
         try:
-            if self.state is None:
-                self._certify()
-                self.state = self.solver.init(self.problem)
-            else:
-                self._check_resume()
-            status = self._loop()
+            status = self._begin() or self._loop()
         except KeyboardInterrupt:
             log.info("interrupted: certifying the best weights so far")
             status = Status.INTERRUPTED
-        if self.certified is not self.state and status is not Status.TOLERANCE:
+        uncertified = self.certified is not self.state or self.certificate.primal == np.inf
+        if uncertified and status is not Status.TOLERANCE:
             self._certify()
             if self.certificate.gap <= self.tol:
                 status = Status.TOLERANCE
@@ -203,6 +199,16 @@ class _Run:
     @property
     def calls(self) -> tuple[int, int]:
         return self.problem.hard_calls - self.first_calls[0], self.problem.soft_calls - self.first_calls[1]
+
+    def _begin(self) -> Status | None:
+        """The first state, after the certificate of w = 0; or the state of the run that is resumed."""
+        if self.state is not None:
+            self._check_resume()
+            return None
+        if self._certify():
+            return Status.CALLBACK
+        self.state = self.solver.init(self.problem)
+        return None
 
     def _loop(self) -> Status:
         while True:

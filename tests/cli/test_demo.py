@@ -31,6 +31,14 @@ def test_demo_shows_both_errors_and_writes_the_picture(tmp_path):
     assert picture.stat().st_size > 20_000
 
 
+def test_demo_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setattr("m3n.cli.demo.find_spec", lambda name: None)
+    result = runner.invoke(app, ["demo", "--output", str(tmp_path / "x.png"), "--tol", "0.3"])
+    assert result.exit_code == 0, result.output
+    assert 'pip install "m3n[plot]"' in plain(result.output)
+    assert not (tmp_path / "x.png").exists()
+
+
 def test_demo_refuses_a_missing_folder(tmp_path):
     result = runner.invoke(app, ["demo", "--output", str(tmp_path / "no" / "x.png")])
     assert result.exit_code == 2

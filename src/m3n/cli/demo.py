@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,9 @@ def run(output: Path, tol: float, seed: int) -> None:
     read_alone, read_chain = predict_independent(alone.w, test), predict_chain(chain.w, test)
     _print_table(console, (alone, chain), (error(read_alone, test), error(read_chain, test)))
     _explain(console, chain)
+    if find_spec("matplotlib") is None:
+        console.print('\nNo picture: matplotlib is missing; `pip install "m3n[plot]"` brings it.', markup=False)
+        return
     _draw(output, problem, chain, test, read_alone, read_chain)
     console.print(f"\nPicture: {output}")
 
@@ -92,7 +96,7 @@ def _print_table(console: Console, results: tuple[Result, Result], errors: tuple
     table.add_row("dual", *(f"{r.certificate.dual:.5f}" for r in results))
     table.add_row("duality gap", *(f"{r.certificate.gap:.1e}" for r in results))
     table.add_row("passes", *(f"{r.trace[-1].passes:.0f}" for r in results))
-    table.add_row("seconds", *(f"{r.seconds:.1f}" for r in results))
+    table.add_row("seconds (compiling included)", *(f"{r.seconds:.1f}" for r in results))
     console.print(table)
 
 
