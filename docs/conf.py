@@ -9,12 +9,14 @@ author = "The m3n developers"
 copyright = "2026, The m3n developers"
 version = release = m3n.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx-mathjax-offline"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
 default_role = "literal"  # some docstrings put names between single backticks
 
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["formulas.css"]
 html_title = f"m3n {release}"
 html_copy_source = False
 html_show_sourcelink = False
