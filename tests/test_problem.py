@@ -135,3 +135,16 @@ def test_blocks_by_mask(random):
         w = random.normal(size=problem.dim)
         mask = np.arange(problem.n) % 2 == 0
         assert problem.hard(w, mask).value == pytest.approx(problem.hard(w, np.flatnonzero(mask)).value)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_combine_is_the_linear_combination(n_jobs, random):
+    """Also beyond the size of a chunk, and with vectors whose coefficient is zero."""
+    for attributes in (2, 30_000):
+        X = random.normal(size=(3, attributes))
+        problem = Problem(Multiclass(3, 2), Dense(X, 2), [0, 1, 0], n_jobs=n_jobs)
+        vectors = random.normal(size=(3, problem.dim))
+        for coefficients in ([0.5, -2.0, 0.0], [0.0, 0.0, 3.0], np.array([1.0, 1.0, 1.0])):
+            combined = problem.combine(coefficients, list(vectors))
+            np.testing.assert_allclose(combined, np.asarray(coefficients) @ vectors, rtol=1e-13, atol=1e-13)
+        assert problem.combine([2.0], [vectors[0]]) is not vectors[0]

@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from m3n.backends import Threads
+from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap
 from m3n.losses import Hamming, Loss
 from m3n.losses.base import Cost
 from m3n.structures.base import Examples, Parts, Structure
+
+CHUNK = 1 << 15  # numbers: a chunk of a few vectors stays in the cache
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,22 @@ class Problem:
         """Inner product of two weight vectors."""
         return self.features.inner(u, v)
 
+    def combine(self, coefficients: Sequence[float] | np.ndarray, vectors: Sequence[np.ndarray]) -> np.ndarray:
+        """The linear combination sum_k coefficients[k] * vectors[k] of weight vectors, in one sweep over memory."""
+        out = np.empty(self.dim)
+
+        def lane(low: int, high: int) -> None:
+            for first in range(low, high, CHUNK):
+                piece = slice(first, min(first + CHUNK, high))
+                np.multiply(vectors[0][piece], coefficients[0], out=out[piece])
+                for coefficient, vector in zip(coefficients[1:], vectors[1:], strict=True):
+                    if coefficient != 0.0:
+                        out[piece] += coefficient * vector[piece]
+
+        threads = self.threads if self.dim > CHUNK else SERIAL
+        threads.run(lane, threads.rows(self.dim))
+        return out
+
     def hard(self, w: np.ndarray, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Max-oracle on all examples or a block of them (its share of the sums over n)."""
         batch = self._whole if block is None else self._batch(block)
@@ -182,7 +200,9 @@ class _Batch:
     def _answer(self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem) -> Answer:
         if not np.isfinite(values).all():
             raise FloatingPointError(_explain(values, w))
-        vector = (self.gold - self.features.adjoint(parts, self.threads)) / problem.n
+        vector = problem.combine(
+            (1 / problem.n, -1 / problem.n), (self.gold, self.features.adjoint(parts, self.threads))
+        )
         value = (float(values.sum()) - problem.inner(w, self.gold)) / problem.n
         return Answer(value, vector, self.cost.expected(parts, self.threads) / problem.n)
 

@@ -145,7 +145,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         start = problem.soft(zero, 1.0, loss_scale=-scale)  # the centre itself: uniform if scale = 0
         if scale:
             diameter = start.value + self.strength
-        w = start.vector / problem.lam
+        w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.schedule == "adaptive" else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
             w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), -np.inf, lipschitz, ceiling,
@@ -156,7 +156,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     def step(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
         """One exp-oracle pass: an iteration, or a trial that raises the Lipschitz constant and may improve alpha."""
         tau = self._tau(state)
-        w, mu = self._propose(state, tau)
+        w, mu = self._propose(problem, state, tau)
         smoothed, oracle = _smoothed(problem, state, w, mu)
         hull, gram, dual = self._improve(problem, state, oracle, tau)
         if self.schedule == "paper" or _holds(smoothed, dual):
@@ -193,10 +193,10 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         ratio = state.mu / state.lipschitz
         return float(2.0 / (1.0 + np.sqrt(1.0 + 4.0 / ratio)))
 
-    def _propose(self, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
-        """Algorithm 1, lines 4, 5 and 8: alpha^, w_{k+1} and mu_{k+1}."""
-        u_hat = (1 - tau) * state.hull[0].u + tau * state.oracle.u
-        return (1 - tau) * state.w + tau * u_hat, (1 - tau) * state.mu
+    def _propose(self, problem: Problem, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
+        """Algorithm 1, lines 4, 5 and 8: w_{k+1} = (1-tau) w + tau u^ with u^ = (1-tau) u + tau s, and mu_{k+1}."""
+        coefficients = (1 - tau, tau * (1 - tau), tau * tau)
+        return problem.combine(coefficients, (state.w, state.hull[0].u, state.oracle.u)), (1 - tau) * state.mu
 
     def _improve(
         self, problem: Problem, state: ExcessiveGapState, oracle: Point, tau: float
@@ -211,8 +211,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         memory = self.memory if self.schedule == "adaptive" else 0
         if memory:
             maximize_on_simplex(problem.lam * gram, losses, weights)
-        u = sum((x * p.u for x, p in zip(weights, points, strict=True) if x), np.zeros(problem.dim))
-        alpha = Point(u, float(weights @ losses))
+        alpha = Point(problem.combine(weights, [p.u for p in points]), float(weights @ losses))
         oldest = max(1, len(points) - memory)
         mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old hull to the new one
         return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
@@ -222,7 +221,7 @@ def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: flo
     """J_mu(w) and the point of alpha_mu(w)."""
     answer = problem.soft(w, mu, loss_scale=1.0 - mu * state.scale)
     value = problem.lam / 2 * problem.inner(w, w) + answer.value - mu * state.log_z
-    return value, Point(answer.vector / problem.lam, answer.loss)
+    return value, Point(problem.combine([1 / problem.lam], [answer.vector]), answer.loss)
 
 
 def _holds(smoothed: float, dual: float) -> bool:
