@@ -60,7 +60,8 @@ def test_the_theorem_on_every_iterate(make, seed):
 def test_the_invariant_under_the_adaptive_schedule(make):
     problem = make()
     known = Enumerated.of(problem)
-    for solver in (ExcessiveGap(), ExcessiveGap(center="uniform"), ExcessiveGap(memory=0), ExcessiveGap(strength=50.0)):
+    solvers = {"center": "uniform"}, {"memory": 0}, {"strength": 50.0}, {"spend": 0.0}, {"spend": 0.9}, {}
+    for solver in (ExcessiveGap(**settings) for settings in solvers):
         state = solver.init(problem)
         previous = state
         for _ in range(150):
@@ -70,6 +71,20 @@ def test_the_invariant_under_the_adaptive_schedule(make):
             assert known.primal(state.w) - state.dual <= state.bound + ROUNDING
             previous = state
         assert state.k > 75  # most steps succeed
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_divergence_is_that_of_the_oracle_from_the_centre(make):
+    problem = make()
+    known = Enumerated.of(problem)
+    for state in iterates(problem, ExcessiveGap(center="uniform"), 40):
+        assert state.divergence == pytest.approx(known.divergence(known.gibbs(state.w, state.mu)), abs=1e-8)
+
+
+def test_spending_slack_saves_passes():
+    problem = chain_problem(lengths=(3, 4, 5, 3, 6) * 4, labels=3, lam=0.01)
+    passes = [minimize(problem, ExcessiveGap(spend=share), tol=1e-3).soft_calls for share in (0.0, 0.3)]
+    assert passes[1] < 0.95 * passes[0]
 
 
 @pytest.mark.parametrize("make", PROBLEMS)
@@ -198,6 +213,7 @@ def test_one_label_is_trivial(schedule):
         ({"center": "middle"}, "center must be"),
         ({"strength": -1.0}, "must not be negative"),
         ({"memory": -1}, "must not be negative"),
+        ({"spend": 1.0}, "0 <= spend < 1"),
         ({"shrink": 0.0}, "0 < shrink"),
         ({"grow": 1.0}, "0 < shrink"),
     ],

@@ -24,6 +24,14 @@ The proof lets alpha be replaced by any dual point with a larger D. We take the 
 last ``memory`` oracle answers, a quadratic programme in a handful of variables with no further oracle call; answers of
 undone steps serve too.
 
+The hull leaves D(alpha) well above J_mu(w). Part of that slack is spent on a lower temperature: J_mu(w) is convex in mu
+with the derivative -KL(alpha_mu(w) || q), which the pass gives away, so the step starts from
+
+    mu - spend (D(alpha) - J_mu(w)) / KL(alpha_mu(w) || q)
+
+instead of mu. The theorem does not cover that, the check of the invariant does: after a failure the step is tried again
+from mu itself.
+
 ``center="gold"``: q_i(y) proportional to exp(-c ell_i(y)) instead of uniform; it only changes the weight of the loss in
 the oracle to 1 - c mu. The optimum is close to gold, the uniform distribution far from it.
 
@@ -68,12 +76,14 @@ class ExcessiveGapState:
     hull: tuple[Point, ...]
     gram: np.ndarray
     oracle: Point
+    divergence: float  # KL(alpha_mu(w) || q)
     dual: float  # D(alpha)
     lipschitz: float  # L, searched or bounded
     ceiling: float  # max|psi|^2/lam, with which the theorem guarantees every step
     k: int = 1
     searching: bool = True  # no step has failed yet
-    exhausted: bool = False  # a step failed with L at its ceiling
+    failed: bool = False  # the last trial failed
+    exhausted: bool = False  # a step failed that the theorem guarantees
     scale: float = 0.0  # the centre is exp(-scale * ell)
     log_z: float = 0.0  # mean log of the centre's normaliser
     diameter: float = 0.0  # max d
@@ -108,6 +118,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         mean over examples.
     memory : int
         Oracle answers kept to improve alpha (adaptive schedule only); 0 keeps none.
+    spend : float
+        Share of the slack D(alpha) - J_mu(w) that is spent on a lower mu (adaptive schedule only); 0 spends none.
     radius : float or None
         Bound on max |psi|; None takes the problem's.
     shrink, grow : float
@@ -118,6 +130,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     center: str | None = None
     strength: float = 5.0
     memory: int = 5
+    spend: float = 0.3
     radius: float | None = None
     shrink: float = 0.9
     grow: float = 2.0
@@ -131,6 +144,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             raise ValueError(f"center must be 'gold', 'uniform' or None, got {self.center!r}")
         if self.strength < 0 or self.memory < 0:
             raise ValueError("strength and memory must not be negative")
+        if not 0.0 <= self.spend < 1.0:
+            raise ValueError(f"spend is a share of the slack, 0 <= spend < 1, got {self.spend}")
         if not 0.0 < self.shrink <= 1.0 < self.grow:
             raise ValueError(f"need 0 < shrink <= 1 < grow, got {self.shrink} and {self.grow}")
 
@@ -148,7 +163,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.schedule == "adaptive" else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), -np.inf, lipschitz, ceiling,
+            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), 0.0, -np.inf, lipschitz, ceiling,
             scale=scale, log_z=start.value, diameter=diameter,
         )  # fmt: skip
         return self._first(problem, template)
@@ -157,13 +172,13 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         """One exp-oracle pass: an iteration, or a trial that raises the Lipschitz constant and may improve alpha."""
         tau = self._tau(state)
         w, mu = self._propose(problem, state, tau)
-        smoothed, oracle = _smoothed(problem, state, w, mu)
+        smoothed, oracle, divergence = _smoothed(problem, state, w, mu)
         hull, gram, dual = self._improve(problem, state, oracle, tau)
         if self.schedule == "paper" or _holds(smoothed, dual):
             factor = 1.0 if self.schedule == "paper" else (0.5 if state.searching else self.shrink)
             return replace(
-                state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, dual=dual,
-                lipschitz=state.lipschitz * factor, k=state.k + 1,
+                state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence,
+                dual=dual, lipschitz=state.lipschitz * factor, k=state.k + 1, failed=False,
             )  # fmt: skip
         if dual > state.dual:  # the answer of the undone step still serves
             state = replace(state, hull=hull, gram=gram, dual=dual)
@@ -173,18 +188,20 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
         while True:
             mu = state.lipschitz
-            smoothed, oracle = _smoothed(problem, state, state.w, mu)
+            smoothed, oracle, divergence = _smoothed(problem, state, state.w, mu)
             hull, gram, dual = self._improve(problem, state, oracle, 1.0)
-            state = replace(state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, dual=dual)
+            state = replace(
+                state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence, dual=dual
+            )
             if self.schedule == "paper" or _holds(smoothed, dual) or state.exhausted:
-                return state
+                return replace(state, failed=False)
             state = self._raised(state, 4.0)
 
     def _raised(self, state: ExcessiveGapState, factor: float) -> ExcessiveGapState:
         """After a failure: a larger L, at most the ceiling, beyond which there is nothing to search."""
-        exhausted = state.lipschitz >= state.ceiling
+        exhausted = state.failed and state.lipschitz >= state.ceiling  # the first failure may be that of spent slack
         lipschitz = min(factor * state.lipschitz, state.ceiling)
-        return replace(state, lipschitz=lipschitz, searching=False, exhausted=exhausted)
+        return replace(state, lipschitz=lipschitz, searching=False, failed=True, exhausted=exhausted)
 
     def _tau(self, state: ExcessiveGapState) -> float:
         """The paper's 2/(k+3), or the root of tau^2 L = (1 - tau) mu."""
@@ -196,7 +213,15 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     def _propose(self, problem: Problem, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
         """Algorithm 1, lines 4, 5 and 8: w_{k+1} = (1-tau) w + tau u^ with u^ = (1-tau) u + tau s, and mu_{k+1}."""
         coefficients = (1 - tau, tau * (1 - tau), tau * tau)
-        return problem.combine(coefficients, (state.w, state.hull[0].u, state.oracle.u)), (1 - tau) * state.mu
+        w = problem.combine(coefficients, (state.w, state.hull[0].u, state.oracle.u))
+        return w, (1 - tau) * (state.mu - self._spent(state))
+
+    def _spent(self, state: ExcessiveGapState) -> float:
+        """By how much mu is lowered on top of the step, never below a quarter."""
+        slack = state.dual - state.smoothed
+        if self.schedule == "paper" or state.failed or not (slack > 0.0 and state.divergence > 0.0):
+            return 0.0
+        return min(self.spend * slack / state.divergence, 0.75 * state.mu)
 
     def _improve(
         self, problem: Problem, state: ExcessiveGapState, oracle: Point, tau: float
@@ -217,11 +242,13 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
 
 
-def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point]:
-    """J_mu(w) and the point of alpha_mu(w)."""
+def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point, float]:
+    """J_mu(w), the point of alpha_mu(w) and KL(alpha_mu(w) || q), from  risk = E[ell - <w, psi>] - mu KL."""
     answer = problem.soft(w, mu, loss_scale=1.0 - mu * state.scale)
-    value = problem.lam / 2 * problem.inner(w, w) + answer.value - mu * state.log_z
-    return value, Point(problem.combine([1 / problem.lam], [answer.vector]), answer.loss)
+    risk = answer.value - mu * state.log_z
+    divergence = (answer.loss - problem.inner(w, answer.vector) - risk) / mu
+    point = Point(problem.combine([1 / problem.lam], [answer.vector]), answer.loss)
+    return problem.lam / 2 * problem.inner(w, w) + risk, point, divergence
 
 
 def _holds(smoothed: float, dual: float) -> bool:
