@@ -17,11 +17,14 @@ from m3n.backends.threads import single_threaded_blas
 def run(repeats: int = 25) -> dict[str, Any]:
     """Minimum times in one run, everything warm and in turn, and their ratios."""
     problems = {jobs: ocr_problem(data_folder(), n_jobs=jobs) for jobs in (1, 2)}
+    sparse = {jobs: ocr_problem(data_folder(), n_jobs=jobs, sparse=True) for jobs in (1, 2)}
     w = 0.05 * np.random.default_rng(0).normal(size=problems[1].dim)
     tasks: dict[str, Callable[[], Any]] = {
         "naive loop, 1 thread": lambda: naive(problems[1], w, 0.1),
         "exp-oracle, 1 thread": lambda: problems[1].soft(w, 0.1),
         "exp-oracle, 2 threads": lambda: problems[2].soft(w, 0.1),
+        "exp-oracle, sparse pixels, 1 thread": lambda: sparse[1].soft(w, 0.1),
+        "exp-oracle, sparse pixels, 2 threads": lambda: sparse[2].soft(w, 0.1),
         "exp-oracle, 1 thread, mu = 1e-4": lambda: problems[1].soft(w, 1e-4),
         "max-oracle, 1 thread": lambda: problems[1].hard(w),
         "max-oracle, 2 threads": lambda: problems[2].hard(w),
