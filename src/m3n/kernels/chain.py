@@ -55,64 +55,48 @@ def sum_ends(node, offsets, low, high, starts, ends):
 
 
 @kernel
-def soft_scaled(node, transition, offsets, low, high, mu, values, counts):
+def soft_scaled(node, transition, offsets, low, high, mu, values, counts, sequences, tables, vectors):
     """The exp-oracle on sequences low..high-1 by the scaled recursion, where that is safe.
 
     ``node``, which includes start and end scores, is overwritten by its marginals; expected transition counts are
     added to ``counts``; ``values[k]`` becomes mu log sum exp(score/mu). Where underflow might matter ``values[k]``
-    becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work.
+    becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work. Scratch: ``sequences`` (2, longest
+    sequence, labels), ``tables`` (3, labels, labels), ``vectors`` (2, labels).
     """
     labels = node.shape[1]
-    longest = _longest(offsets, low, high)
-    forward = np.empty((longest, labels))
-    pre = np.empty((longest, labels))
-    scores = np.empty(labels)
-    column = np.empty(labels)
-    weights = np.empty((2, labels, labels))
-    products = np.zeros((labels, labels))
-    _exponentiate(transition, mu, weights, column)
+    forward, pre = sequences[0], sequences[1]
+    weights, transposed, products = tables[0], tables[1], tables[2]
+    scores, column = vectors[0], vectors[1]
+    _exponentiate(transition, mu, weights, transposed, column, products)
     for k in range(low, high):
         rows = node[offsets[k] : offsets[k + 1]]
-        values[k] = _scaled(rows, weights, column, mu, forward, pre, scores, products)
+        values[k] = _scaled(rows, weights, transposed, column, mu, forward, pre, scores, products)
     for i in range(labels):
         for j in range(labels):
-            counts[i, j] += weights[0, i, j] * products[i, j]
+            counts[i, j] += weights[i, j] * products[i, j]
 
 
 @kernel
-def soft_log(node, transition, edge, offsets, low, high, mu, values, counts):
+def soft_log(node, transition, edge, offsets, low, high, mu, values, counts, sequences, tables, vectors, active):
     """The exp-oracle on those of the sequences low..high-1 whose ``values[k]`` is NaN, in the log domain.
 
     Arguments as for ``soft_scaled``; ``edge`` is overwritten by its marginals; a value of -inf says that no labelling
-    is allowed.
+    is allowed. ``active`` (labels,) is scratch for integers.
     """
     labels = node.shape[1]
-    longest = _longest(offsets, low, high)
-    forward = np.empty((longest, labels))
-    norm = np.empty((longest, labels))
-    scratch = np.empty((2, labels))
-    active = np.empty(labels, np.int64)
-    lead = np.empty((labels, labels))
+    forward, norm, lead = sequences[0], sequences[1], tables[0]
     costly = labels > offsets[high] - offsets[low]  # leads take O(labels^3): never more than the recursion itself
     _leads(transition, costly or edge.shape[0] > 0, lead)
     for k in range(low, high):
         if math.isnan(values[k]):
             rows = node[offsets[k] : offsets[k + 1]]
             shift = offsets[k] - k - 1  # edge[shift + t] belongs to positions t-1 and t
-            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, active, counts)
-
-
-@kernel
-def _longest(offsets, low, high):
-    longest = 0
-    for k in range(low, high):
-        longest = max(longest, offsets[k + 1] - offsets[k])
-    return longest
+            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, vectors, active, counts)
 
 
 @inlined
-def _exponentiate(transition, mu, weights, column):
-    """weights[0] = T, weights[1] = its transpose; ``column`` = the maxima that were taken out."""
+def _exponentiate(transition, mu, weights, transposed, column, products):
+    """weights = T, and its transpose; ``column`` = the maxima that were taken out; ``products`` = 0."""
     labels = transition.shape[0]
     for j in range(labels):
         top = -np.inf
@@ -120,12 +104,13 @@ def _exponentiate(transition, mu, weights, column):
             top = max(top, transition[i, j])
         column[j] = top if top > -np.inf else 0.0
         for i in range(labels):
-            weights[0, i, j] = math.exp((transition[i, j] - column[j]) / mu)
-            weights[1, j, i] = weights[0, i, j]
+            weights[i, j] = math.exp((transition[i, j] - column[j]) / mu)
+            transposed[j, i] = weights[i, j]
+            products[i, j] = 0.0
 
 
 @inlined
-def _scaled(rows, weights, column, mu, forward, pre, scores, products):
+def _scaled(rows, weights, transposed, column, mu, forward, pre, scores, products):
     """Scaled forward-backward of one sequence; NaN, with ``rows`` untouched, if underflow might matter."""
     length, labels = rows.shape
     inverse = 1.0 / mu
@@ -143,7 +128,7 @@ def _scaled(rows, weights, column, mu, forward, pre, scores, products):
             a[j] = exp((scores[j] - top) * inverse)
         if t > 0:
             b, previous = pre[t], forward[t - 1]
-            _multiply(previous, weights[0], b)
+            _multiply(previous, weights, b)
             unsafe = 0
             for j in range(labels):
                 a[j] *= b[j]
@@ -168,7 +153,7 @@ def _scaled(rows, weights, column, mu, forward, pre, scores, products):
         p, out, b, previous = rows[t], rows[t - 1], pre[t], forward[t - 1]
         for j in range(labels):
             b[j] = p[j] / b[j]
-        _multiply(b, weights[1], out)
+        _multiply(b, transposed, out)
         for i in range(labels):
             out[i] *= previous[i]
     _add_products(forward, pre, length, products)
@@ -355,12 +340,13 @@ def _forbid(rows, edge, shift):
 
 
 @kernel
-def hard(node, transition, start, end, edge, offsets, low, high, values, labelling):
-    """Viterbi on sequences low..high-1: best score into ``values``, best labels (lowest at ties) into ``labelling``."""
+def hard(node, transition, start, end, edge, offsets, low, high, values, labelling, vectors, source):
+    """Viterbi on sequences low..high-1: best score into ``values``, best labels (lowest at ties) into ``labelling``.
+
+    Scratch: ``vectors`` (2, labels) and ``source`` (longest sequence, labels) for integers.
+    """
     labels = node.shape[1]
-    source = np.empty((_longest(offsets, low, high), labels), np.int64)
-    f = np.empty(labels)
-    best = np.empty(labels)
+    f, best = vectors[0], vectors[1]
     for k in range(low, high):
         first, length = offsets[k], offsets[k + 1] - offsets[k]
         for j in range(labels):

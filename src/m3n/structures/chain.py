@@ -73,7 +73,9 @@ class Chain(Structure):
         labelling = np.empty(len(node), np.int64)
 
         def lane(low: int, high: int) -> None:
-            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling)
+            vectors = np.empty((2, self.labels))
+            source = np.empty((self.lengths[low:high].max(), self.labels), np.int64)
+            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling, vectors, source)
 
         threads.run(lane, threads.lanes(self.offsets))
         return values, labelling
@@ -84,11 +86,13 @@ class Chain(Structure):
 
         def lane(low: int, high: int) -> Parts:
             counts, starts, ends = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
+            scratch = self._scratch(low, high)
             chain.add_ends(node, start, end, self.offsets, low, high)
             if not self.edges:
-                chain.soft_scaled(node, transition, self.offsets, low, high, mu, values, counts)
+                chain.soft_scaled(node, transition, self.offsets, low, high, mu, values, counts, *scratch)
             if np.isnan(values[low:high]).any():
-                chain.soft_log(node, transition, edge, self.offsets, low, high, mu, values, counts)
+                active = np.empty(self.labels, np.int64)
+                chain.soft_log(node, transition, edge, self.offsets, low, high, mu, values, counts, *scratch, active)
             chain.sum_ends(node, self.offsets, low, high, starts, ends)
             return counts, starts, ends
 
@@ -157,6 +161,11 @@ class Chain(Structure):
         shared = (transition, start, end)
         forbid = [np.where(mask, -np.inf, array) for mask, array in zip(self.masks, shared, strict=True)]
         return node, *forbid, edge
+
+    def _scratch(self, low: int, high: int) -> Parts:
+        """What the exp-oracle's kernels need: two sequences, three tables, two vectors."""
+        s = self.labels
+        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((2, s))
 
     def _with_edges(self, theta: Parts) -> Parts:
         return theta if self.edges else (*theta, np.empty((0, self.labels, self.labels)))
