@@ -114,11 +114,13 @@ def blocks(path):
     return [textwrap.dedent(code) for _, code in found]
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extending.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extending.md", "docs/theory.md"]
+)
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
     """All Python blocks of a page, one after another, as a reader would type them."""
     found = blocks(ROOT / name)
-    assert len(found) >= 3
+    assert found
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for code in found:
