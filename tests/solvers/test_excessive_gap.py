@@ -48,6 +48,7 @@ def test_the_theorem_on_every_iterate(make, seed):
     for k, state in enumerate(iterates(problem, ExcessiveGap(schedule="paper", radius=known.radius), 300), start=1):
         assert state.k == k
         assert state.mu == pytest.approx(rate / ((k + 1) * (k + 2)))
+        assert state.lipschitz == pytest.approx(known.radius**2 / problem.lam)
         assert state.smoothed == pytest.approx(known.smoothed(state.w, state.mu), abs=ROUNDING)
         assert state.smoothed <= state.dual + ROUNDING
         gap = known.primal(state.w) - state.dual

@@ -149,19 +149,24 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         if not 0.0 < self.shrink <= 1.0 < self.grow:
             raise ValueError(f"need 0 < shrink <= 1 < grow, got {self.shrink} and {self.grow}")
 
+    @property
+    def adaptive(self) -> bool:
+        """Whether the schedule searches."""
+        return self.schedule == "adaptive"
+
     def init(self, problem: Problem) -> ExcessiveGapState:
         """w_1 = w(alpha_0); alpha_1 = V(alpha_0, -grad D(alpha_0)/mu_1) is the Gibbs distribution at (w_1, mu_1)."""
         radius = problem.radius if self.radius is None else self.radius
         ceiling = radius**2 / problem.lam or 1.0  # with psi = 0 any constant will do
         scale, diameter = 0.0, problem.log_size
         zero = np.zeros(problem.dim)
-        if (self.center or ("gold" if self.schedule == "adaptive" else "uniform")) == "gold":
+        if (self.center or ("gold" if self.adaptive else "uniform")) == "gold":
             scale = self.strength / problem.worst_loss if problem.worst_loss > 0 else 0.0
         start = problem.soft(zero, 1.0, loss_scale=-scale)  # the centre itself: uniform if scale = 0
         if scale:
             diameter = start.value + self.strength
         w = problem.combine([1 / problem.lam], [start.vector])
-        lipschitz = ceiling * (1e-3 if self.schedule == "adaptive" else 1.0)  # the search finds about so much less
+        lipschitz = ceiling * (1e-3 if self.adaptive else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
             w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), 0.0, -np.inf, lipschitz, ceiling,
             scale=scale, log_z=start.value, diameter=diameter,
@@ -174,8 +179,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w, mu = self._propose(problem, state, tau)
         smoothed, oracle, divergence = _smoothed(problem, state, w, mu)
         hull, gram, dual = self._improve(problem, state, oracle, tau)
-        if self.schedule == "paper" or _holds(smoothed, dual):
-            factor = 1.0 if self.schedule == "paper" else (0.5 if state.searching else self.shrink)
+        if not self.adaptive or _holds(smoothed, dual):
+            factor = (0.5 if state.searching else self.shrink) if self.adaptive else 1.0
             return replace(
                 state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence,
                 dual=dual, lipschitz=state.lipschitz * factor, k=state.k + 1, failed=False,
@@ -193,7 +198,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             state = replace(
                 state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence, dual=dual
             )
-            if self.schedule == "paper" or _holds(smoothed, dual) or state.exhausted:
+            if not self.adaptive or _holds(smoothed, dual) or state.exhausted:
                 return replace(state, failed=False)
             state = self._raised(state, 4.0)
 
@@ -205,7 +210,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
 
     def _tau(self, state: ExcessiveGapState) -> float:
         """The paper's 2/(k+3), or the root of tau^2 L = (1 - tau) mu."""
-        if self.schedule == "paper":
+        if not self.adaptive:
             return 2.0 / (state.k + 3)
         ratio = state.mu / state.lipschitz
         return float(2.0 / (1.0 + np.sqrt(1.0 + 4.0 / ratio)))
@@ -219,7 +224,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     def _spent(self, state: ExcessiveGapState) -> float:
         """By how much mu is lowered on top of the step, never below a quarter."""
         slack = state.dual - state.smoothed
-        if self.schedule == "paper" or state.failed or not (slack > 0.0 and state.divergence > 0.0):
+        if not self.adaptive or state.failed or not (slack > 0.0 and state.divergence > 0.0):
             return 0.0
         return min(self.spend * slack / state.divergence, 0.75 * state.mu)
 
@@ -233,7 +238,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         weights = np.zeros(len(points))
         weights[0] = 1 - tau
         weights[-1] += tau
-        memory = self.memory if self.schedule == "adaptive" else 0
+        memory = self.memory if self.adaptive else 0
         if memory:
             maximize_on_simplex(problem.lam * gram, losses, weights)
         alpha = Point(problem.combine(weights, [p.u for p in points]), float(weights @ losses))
