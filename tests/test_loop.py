@@ -135,12 +135,52 @@ def test_a_callback_may_stop_before_the_solver_begins():
 
 
 def test_a_real_control_c():
+    before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
     result = minimize(chain_problem(n_jobs=2), tol=0.0, max_seconds=20)
     timer.join()
     assert result.status is Status.INTERRUPTED
     assert 0 <= result.certificate.gap < 10
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_control_c_is_not_lost_where_exceptions_are_ignored():
+    """A signal that arrives inside a destructor: an exception raised there would vanish."""
+
+    class Dying:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+
+    def make_garbage(snapshot):
+        if snapshot.record.passes > 20:
+            Dying()
+
+    result = minimize(chain_problem(), tol=0.0, max_seconds=20, callbacks=[make_garbage])
+    assert result.status is Status.INTERRUPTED
+
+
+def test_the_second_control_c_does_not_wait():
+    @dataclass(frozen=True)
+    class Endless(Solver):
+        requires = frozenset({"hard"})
+
+        def init(self, problem):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("the second one must raise")
+
+    result = minimize(chain_problem(), Endless())
+    assert result.status is Status.INTERRUPTED
+    assert not result.w.any()
+
+
+def test_runs_outside_of_the_main_thread():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(minimize(chain_problem(), tol=1e-2)))
+    thread.start()
+    thread.join()
+    assert results[0].converged
 
 
 def test_other_errors_are_not_swallowed():

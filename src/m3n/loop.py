@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -117,7 +120,8 @@ def minimize(
 ) -> Result:
     """Minimise the problem's objective to a certified duality gap.
 
-    Ctrl-C ends the run early and still returns the best weights with their certificate.
+    Ctrl-C ends the run after the pass at hand, a second Ctrl-C at once; both return the best weights with their
+    certificate.
 
     Parameters
     ----------
@@ -150,8 +154,36 @@ def minimize(
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")
     goal = (tol, np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
     run = _Run(problem, solver, *goal, tuple(callbacks), resume)
-    with single_threaded_blas():
+    with single_threaded_blas(), run.interrupt:
         return run.go()
+
+
+class _Interrupt:
+    """Turns the first Ctrl-C into a wish that the loop reads between two steps.
+
+    An exception in the middle of a pass could be lost where Python ignores exceptions (callbacks of the garbage
+    collector), so it is left to the second Ctrl-C. Signals belong to the main thread; elsewhere nothing is changed.
+    """
+
+    def __init__(self) -> None:
+        self.wished = False
+        self.previous: Any = None
+
+    def __enter__(self) -> None:
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self.previous = signal.signal(signal.SIGINT, self._handle)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGINT, self.previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.wished:
+            raise KeyboardInterrupt
+        self.wished = True
 
 
 class _Run:
@@ -169,6 +201,7 @@ class _Run:
     ):
         self.problem, self.solver, self.tol = problem, solver, tol
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
+        self.interrupt = _Interrupt()
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
         self.state: Any = resume.state if resume else None
@@ -182,7 +215,6 @@ class _Run:
         try:
             status = self._begin() or self._loop()
         except KeyboardInterrupt:
-            log.info("interrupted: certifying the best weights so far")
             status = Status.INTERRUPTED
         uncertified = self.certified is not self.state or self.certificate.primal == np.inf
         if uncertified and status is not Status.TOLERANCE:
@@ -214,6 +246,8 @@ class _Run:
         while True:
             if self.certificate.gap <= self.tol:
                 return Status.TOLERANCE
+            if self.interrupt.wished:
+                return Status.INTERRUPTED
             if self.passes >= self.max_passes - 1:  # the last pass is for the certificate
                 return Status.PASS_LIMIT
             if time.perf_counter() - self.begin >= self.max_seconds:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -61,8 +61,10 @@ class Threads:
         """Call ``function(low, high)`` on every lane; the results in lane order."""
         if not lanes:
             return []
-        others = [_pool(self.count).submit(function, *lane) for lane in lanes[1:]]
+        others: list[Future[T]] = []
         try:
+            for lane in lanes[1:]:
+                others.append(_pool(self.count).submit(function, *lane))
             return [function(*lanes[0]), *(future.result() for future in others)]
         finally:
             wait(others)  # after Ctrl-C too: nobody may still write into a buffer that is used again
