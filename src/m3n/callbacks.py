@@ -27,7 +27,7 @@ class ProgressBar:
 
         self.progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             console=console or Console(stderr=True),
@@ -50,9 +50,9 @@ class ProgressBar:
         if math.isnan(self.first_gap):
             self.first_gap = record.gap
         self.history.append((record.seconds, record.gap))
-        text = f"pass {record.passes:.0f}  primal {record.primal:.5g}  dual {record.dual:.5g}  gap {record.gap:.2e}"
-        left = seconds_left(self.history, snapshot)
-        shown = "" if left is None else f"about {_clock(left)} left"
+        text = f"pass {record.passes:.0f} primal {record.primal:.4g} dual {record.dual:.4g} gap {record.gap:.1e}"
+        left = seconds_left(self.history, snapshot) if record.gap > snapshot.tol else None
+        shown = "" if left is None else f"{_clock(left)} left"  # the whole line fits into 80 columns
         self.progress.update(self.task, description=text, completed=self._share(snapshot), left=shown)
 
     def _share(self, snapshot: Snapshot) -> float:

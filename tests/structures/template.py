@@ -1,7 +1,6 @@
 """The tests that every structure inherits. A subclass fills one hook: ``instances``."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,46 +34,44 @@ class StructureTemplate:
 
     instances: st.SearchStrategy
 
-    @pytest.fixture(autouse=True)
-    def _needs_instances(self):
-        assert self.instances is not None
+    def for_all(self, check):
+        """Call ``check(structure, draw)`` on many instances; ``draw`` draws more from any strategy."""
+
+        @given(st.data())
+        def run(data):
+            check(data.draw(self.instances), data.draw)
+
+        run()
 
     def test_oracles_agree_with_enumeration(self):
-        @given(st.data(), MU, SCALE)
-        def check(data, mu, scale):
-            structure = data.draw(self.instances)
-            theta = tuple(scale * a for a in draw_theta(data.draw, structure))
-            check_structure(structure, theta, mu * scale)
+        def check(structure, draw):
+            scale = draw(SCALE)
+            theta = tuple(scale * a for a in draw_theta(draw, structure))
+            check_structure(structure, theta, draw(MU) * scale)
 
-        check()
+        self.for_all(check)
 
     def test_marginals_are_the_gradient(self):
-        @given(st.data())
-        def check(data):
-            structure = data.draw(self.instances)
+        def check(structure, draw):
             if structure.log_size().max() > 0:  # with one output the value is linear and has no curvature to fit
-                check_gradient(structure, draw_theta(data.draw, structure, forbid=False), 0.7)
+                check_gradient(structure, draw_theta(draw, structure, forbid=False), 0.7)
 
-        check()
+        self.for_all(check)
 
     def test_cold_limit_is_the_max_oracle(self):
-        @given(st.data())
-        def check(data):
-            structure = data.draw(self.instances)
-            theta = draw_theta(data.draw, structure)
+        def check(structure, draw):
+            theta = draw_theta(draw, structure)
             best = structure.hard(theta)[0]
             mu = 1e-6
             value = structure.soft(tuple(a.copy() for a in theta), mu)[0]
             assert np.all(value >= best - 1e-9)
             assert np.all(value <= best + mu * structure.log_size() + 1e-9)
 
-        check()
+        self.for_all(check)
 
     def test_encode_and_decode_round_trip(self):
-        @given(st.data())
-        def check(data):
-            structure = data.draw(self.instances)
-            outputs = [data.draw(st.sampled_from(list(structure.enumerate(i)))) for i in range(structure.n)]
+        def check(structure, draw):
+            outputs = [draw(st.sampled_from(list(structure.enumerate(i)))) for i in range(structure.n)]
             labelling = np.concatenate(outputs)
             unpacked = structure.unpack(labelling)
             assert len(unpacked) == structure.n
@@ -83,13 +80,11 @@ class StructureTemplate:
             assert tuple(a.shape for a in parts) == structure.shapes
             assert all(a.min(initial=0.0) >= 0 for a in parts)
 
-        check()
+        self.for_all(check)
 
     def test_threads_do_not_change_the_answer(self):
-        @given(st.data())
-        def check(data):
-            structure = data.draw(self.instances)
-            theta = draw_theta(data.draw, structure)
+        def check(structure, draw):
+            theta = draw_theta(draw, structure)
             for threads in (Threads(2), Threads(3)):
                 one = structure.soft(tuple(a.copy() for a in theta), 0.5)
                 two = structure.soft(tuple(a.copy() for a in theta), 0.5, threads)
@@ -100,16 +95,24 @@ class StructureTemplate:
                     np.testing.assert_array_equal(b, c)
                 np.testing.assert_array_equal(structure.hard(theta)[1], structure.hard(theta, threads)[1])
 
-        check()
+        self.for_all(check)
 
     def test_selection_is_the_same_problem(self):
-        @given(st.data())
-        def check(data):
-            structure = data.draw(self.instances)
-            theta = draw_theta(data.draw, structure)
-            chosen = np.array(data.draw(st.lists(st.integers(0, structure.n - 1), min_size=1, max_size=4)))
+        def check(structure, draw):
+            theta = draw_theta(draw, structure)
+            chosen = np.array(draw(st.lists(st.integers(0, structure.n - 1), min_size=1, max_size=4)))
             part, rows = structure.select(chosen)
             mine = tuple(a if row is None else a[row] for a, row in zip(theta, rows, strict=True))
             np.testing.assert_array_equal(part.hard(mine)[0], structure.hard(theta)[0][chosen])
 
-        check()
+        self.for_all(check)
+
+    def test_the_max_oracle_leaves_the_scores_alone(self):
+        def check(structure, draw):
+            theta = draw_theta(draw, structure)
+            copy = tuple(a.copy() for a in theta)
+            structure.hard(theta)
+            for a, b in zip(theta, copy, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+        self.for_all(check)
