@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, minimize
+from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, WrongObjective, minimize
 from m3n.callbacks import ProgressBar, seconds_left
 from m3n.loop import Snapshot
 from m3n.solvers import ExcessiveGap, Solver, resolve_solver
@@ -301,3 +301,8 @@ def test_time_left_follows_the_power_law():
     assert seconds_left(history, snapshot(gap=0.01, tol=1e-4, max_seconds=30.0)) == pytest.approx(20.0)
     assert seconds_left(history, snapshot(gap=0.01, tol=1e-4, max_passes=100.0)) == pytest.approx(10.0)
     assert seconds_left([(10.0, 0.1)], snapshot(tol=1e-4)) is None
+
+
+def test_a_max_margin_solver_refuses_a_crf():
+    with pytest.raises(WrongObjective, match="ExcessiveGap trains max-margin networks only"):
+        minimize(chain_problem(temperature=1.0), ExcessiveGap())

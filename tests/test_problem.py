@@ -4,6 +4,7 @@ import pytest
 from m3n import Problem
 from m3n.checks import check_problem
 from m3n.features import Dense, chain_features
+from m3n.losses import NormalizedHamming
 from m3n.structures import Chain, Multiclass
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -32,6 +33,37 @@ def test_hard_answer_is_a_subgradient_of_the_risk(make, random):
     w = random.normal(size=problem.dim)
     answer = problem.hard(w)
     assert answer.value == pytest.approx(answer.loss - w @ answer.vector)
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+@pytest.mark.parametrize("temperature", [0.0, 0.5, 1.0])
+def test_objective_and_tangent_at_every_temperature(make, temperature, random):
+    """J and D by enumeration; the answer is a tangent of the risk and its offset is loss + T entropy."""
+    problem = make(temperature=temperature)
+    known = Enumerated.of(problem)
+    w = random.normal(size=problem.dim)
+    answer = problem.risk(w)
+    assert problem.primal(w) == pytest.approx(known.primal(w))
+    assert answer.value == pytest.approx(answer.offset - w @ answer.vector)
+    if temperature:
+        alpha = known.gibbs(w, temperature)
+        assert problem.dual(answer.vector / problem.lam, answer.offset) == pytest.approx(known.dual(alpha))
+        other = problem.soft(w, 0.2, loss_scale=0.3)  # any distribution has its own entropy
+        assert other.offset == pytest.approx(other.loss + temperature * known.entropy(known.gibbs(w, 0.2, 0.3)))
+    assert known.optimum() <= problem.primal(w)
+
+
+def test_softmax_margin_has_a_loss_in_the_exponent(random):
+    problem = chain_problem(temperature=1.0, loss=NormalizedHamming())
+    w = random.normal(size=problem.dim)
+    assert problem.primal(w) == pytest.approx(Enumerated.of(problem).primal(w))
+    assert problem.primal(w) > chain_problem(temperature=1.0).primal(w)
+
+
+@pytest.mark.parametrize("temperature", [-1.0, np.nan, np.inf])
+def test_impossible_temperatures(temperature):
+    with pytest.raises(ValueError, match="temperature must be 0 or a positive finite number"):
+        chain_problem(temperature=temperature, loss=NormalizedHamming())
 
 
 @pytest.mark.parametrize("make", PROBLEMS)

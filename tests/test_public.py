@@ -15,8 +15,9 @@ ROOT = Path(__file__).parent.parent
 
 NAMES = {
     "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks",
-    "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
+    "callbacks", "checks", "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers",
+    "structures",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import clarabel
 import numpy as np
+import scipy.optimize
 import scipy.sparse
 
 from m3n import Problem
@@ -12,22 +13,25 @@ from m3n.losses import Hamming, NormalizedHamming
 from m3n.structures import Chain, Multiclass
 
 
-def chain_problem(seed=0, lengths=(1, 3, 2, 4), labels=3, lam=0.1, loss=None, attributes=4, n_jobs=1):
-    """A chain M3N that needs real work: random inputs, random labels."""
+def chain_problem(seed=0, lengths=(1, 3, 2, 4), labels=3, lam=0.1, loss=None, attributes=4, n_jobs=1, temperature=0.0):
+    """A chain M3N, or CRF, that needs real work: random inputs, random labels."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(sum(lengths), attributes))
     y = [random.integers(labels, size=length) for length in lengths]
     features = chain_features(Dense(X, labels), labels)
-    loss = loss or NormalizedHamming()
-    return Problem(Chain(lengths, labels), features, y, loss=loss, lam=lam, n_jobs=n_jobs)
+    loss = loss or (None if temperature else NormalizedHamming())
+    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature}
+    return Problem(Chain(lengths, labels), features, y, **settings)
 
 
-def multiclass_problem(seed=0, n=12, labels=4, lam=0.1, attributes=3, n_jobs=1):
-    """A multiclass SVM on random data."""
+def multiclass_problem(seed=0, n=12, labels=4, lam=0.1, attributes=3, n_jobs=1, temperature=0.0):
+    """A multiclass SVM, or logistic regression, on random data."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, attributes))
     y = random.integers(labels, size=n)
-    return Problem(Multiclass(n, labels), Dense(X, labels), y, loss=Hamming(), lam=lam, n_jobs=n_jobs)
+    loss = None if temperature else Hamming()
+    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature}
+    return Problem(Multiclass(n, labels), Dense(X, labels), y, **settings)
 
 
 @dataclass
@@ -61,8 +65,11 @@ class Enumerated:
         return float(np.linalg.norm(self.psi, axis=1).max())
 
     def primal(self, w):
-        margins = self.ell - self.psi @ w
-        worst = [margins[self.owner == i].max() for i in range(self.problem.n)]
+        margins, heat = self.ell - self.psi @ w, self.problem.temperature
+        if heat:
+            worst = [heat * np.logaddexp.reduce(margins[self.owner == i] / heat) for i in self.range]
+        else:
+            worst = [margins[self.owner == i].max() for i in self.range]
         return self.problem.lam / 2 * w @ w + float(np.mean(worst))
 
     def smoothed(self, w, mu):
@@ -73,7 +80,12 @@ class Enumerated:
 
     def dual(self, alpha):
         u = alpha @ self.psi / self.problem.lam
-        return float(alpha @ self.ell - self.problem.lam / 2 * u @ u)
+        return float(alpha @ self.ell + self.problem.temperature * self.entropy(alpha) - self.problem.lam / 2 * u @ u)
+
+    def entropy(self, alpha):
+        """Mean entropy of the examples' distributions."""
+        used = alpha > 0
+        return -float(np.sum(alpha[used] * np.log(self.problem.n * alpha[used])))
 
     def gibbs(self, w, mu, loss_scale=1.0):
         """alpha_mu(w), written out."""
@@ -93,6 +105,19 @@ class Enumerated:
         sizes = np.bincount(self.owner)[self.owner]
         used = alpha > 0
         return float(np.sum(alpha[used] * np.log(alpha[used] * self.problem.n * sizes[used])))
+
+    def optimum(self):
+        """min J = max D, by a QP solver, or for a CRF by SciPy on the enumerated objective."""
+        if not self.problem.temperature:
+            return self.dual(self.solve())
+
+        def gradient(w):
+            return self.problem.lam * w - self.gibbs(w, self.problem.temperature) @ self.psi
+
+        w = np.zeros(self.problem.dim)
+        for _ in range(3):  # restarts squeeze out the last digits
+            w = scipy.optimize.minimize(self.primal, w, jac=gradient, method="BFGS", options={"gtol": 1e-9}).x
+        return self.dual(self.gibbs(w, self.problem.temperature))
 
     def solve(self):
         """alpha* by an interior-point QP solver: max D over the product of simplices."""

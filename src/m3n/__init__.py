@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
-    from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, minimize
+    from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, WrongObjective, minimize
     from m3n.problem import Answer, Problem
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
 
@@ -32,6 +32,7 @@ _HOME = {
     "SequenceTagger": "m3n.estimators",
     "Snapshot": "m3n.loop",
     "Status": "m3n.loop",
+    "WrongObjective": "m3n.loop",
     "excessive_gap": "m3n.solvers.generic",
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
@@ -40,8 +41,9 @@ _MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "callbacks", "checks",
-    "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers", "structures",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
+    "callbacks", "checks", "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers",
+    "structures",
 ]  # fmt: skip
 
 

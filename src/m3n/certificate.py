@@ -48,11 +48,15 @@ class Record:
     passes : float
         Oracle calls of either kind, certificates included, divided by n.
     seconds : float
-        Wall-clock time since the start.
+        Wall-clock time since the start, everything included.
     hard_calls, soft_calls : int
         Oracle calls, counted in examples.
     primal, dual, gap : float
         The best certificate so far.
+    evaluation_seconds : float
+        The part of ``seconds`` that went into certificates and callbacks instead of the solver.
+    evaluation_calls : int
+        The oracle calls among ``hard_calls`` and ``soft_calls`` that were made only for certificates.
     metrics : mapping of str to float
         What the solver itself watches, such as its temperature mu.
     """
@@ -64,4 +68,11 @@ class Record:
     primal: float
     dual: float
     gap: float
+    evaluation_seconds: float = 0.0
+    evaluation_calls: int = 0
     metrics: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def solver_seconds(self) -> float:
+        """Time that the solver itself took."""
+        return self.seconds - self.evaluation_seconds

@@ -17,7 +17,7 @@ import numpy as np
 from m3n.backends.threads import single_threaded_blas
 from m3n.certificate import Certificate, Record
 from m3n.problem import Problem
-from m3n.solvers import Solver, resolve_solver
+from m3n.solvers import BY_NAME, Solver, resolve_solver
 
 log = logging.getLogger("m3n")
 
@@ -38,6 +38,10 @@ class Status(StrEnum):
 
 class MissingOracle(TypeError):
     """The solver needs an oracle that the structure does not offer."""
+
+
+class WrongObjective(TypeError):
+    """The solver cannot minimise the problem's kind of objective."""
 
 
 class BrokenOracle(ArithmeticError):
@@ -96,6 +100,8 @@ class Snapshot:
         The best weights so far, read-only.
     tol, max_passes, max_seconds : float
         The goal and the limits of the run; infinite where there is no limit.
+    state : object
+        The solver's state, to look at only; None before the solver has begun.
     """
 
     record: Record
@@ -103,6 +109,7 @@ class Snapshot:
     tol: float
     max_passes: float
     max_seconds: float
+    state: Any = None
 
 
 Callback = Callable[[Snapshot], bool | None]
@@ -210,6 +217,8 @@ class _Run:
         self.trace: list[Record] = []
         self.certified: Any = None  # the state that the certificate speaks of
         self.last_passes = 0.0
+        self.evaluation_seconds = 0.0
+        self.evaluation_calls = 0
 
     def go(self) -> Result:
         try:
@@ -259,27 +268,39 @@ class _Run:
                 return Status.CALLBACK
 
     def _due(self) -> bool:
-        """A certificate after every ten passes, later after every twentieth part of all passes."""
-        return self.passes - self.last_passes >= max(10.0, self.passes / 20)
+        """Whenever it is free of charge; else after 2, 3, 4, 5, 7, 10, 14, 20, 30, ... passes, then every twentieth."""
+        if not np.isnan(self.state.primal):
+            return True
+        return self.passes - self.last_passes >= max(1.0, min(10.0, self.last_passes / 3), self.last_passes / 20)
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
-        if self.state is None:  # w = 0 and gold: what is known before any solver has begun
-            self.certificate = self.certificate.improved(self.problem.worst_loss)
-        else:
-            primal = self.problem.primal(self.state.w)
-            if primal < self.certificate.primal:
-                self.w = self.state.w
-            self.certificate = self.certificate.improved(primal, self.state.dual)
-            self._check_duality(primal)
+        begin, calls = time.perf_counter(), sum(self.calls)
+        self._improve()
         self.certified = self.state
         self.last_passes = self.passes
+        self.evaluation_calls += sum(self.calls) - calls
+        self.evaluation_seconds += time.perf_counter() - begin
         record = self._record()
         self.trace.append(record)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
-        snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds)
+        snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds, self.state)
+        begin = time.perf_counter()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
+        self.evaluation_seconds += time.perf_counter() - begin
         return any(wishes)
+
+    def _improve(self) -> None:
+        """The better of what was known and what the state knows."""
+        if self.state is None:  # w = 0 and gold: what is known before any solver has begun
+            self.certificate = self.certificate.improved(self.problem.worst_loss)
+            return
+        free = self.state.primal
+        primal = self.problem.primal(self.state.w) if np.isnan(free) else free
+        if primal < self.certificate.primal:
+            self.w = self.state.w
+        self.certificate = self.certificate.improved(primal, self.state.dual)
+        self._check_duality(primal)
 
     def _check_duality(self, primal: float) -> None:
         """Never sell a gap of 0 that comes from a dual above the primal."""
@@ -301,7 +322,8 @@ class _Run:
         metrics = {} if self.state is None else dict(self.state.metrics)
         known = self.certificate
         seconds = time.perf_counter() - self.begin
-        return Record(self.passes, seconds, *self.calls, known.primal, known.dual, known.gap, metrics)
+        evaluation = self.evaluation_seconds, self.evaluation_calls
+        return Record(self.passes, seconds, *self.calls, known.primal, known.dual, known.gap, *evaluation, metrics)
 
     def _result(self, status: Status) -> Result:
         seconds = time.perf_counter() - self.begin
@@ -311,13 +333,20 @@ class _Run:
 
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
-    structure = type(problem.structure).__name__
-    missing = solver.requires - problem.oracles
+    structure, name = type(problem.structure).__name__, type(solver).__name__
+    needed = solver.oracles(problem.temperature)
+    if needed is None:
+        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().oracles(problem.temperature) is not None)
+        raise WrongObjective(
+            f"{name} {solver.restriction}; at temperature {problem.temperature:g} choose from {fitting}"
+        )
+    missing = needed - problem.oracles
     if missing:
-        names = " and the ".join(ORACLE_NAMES[name] for name in sorted(missing))
-        raise MissingOracle(f"{type(solver).__name__} needs the {names}, which {structure} does not offer")
-    if "hard" not in problem.oracles:
-        raise MissingOracle(f"a certificate needs the max-oracle, which {structure} does not offer")
+        names = " and the ".join(ORACLE_NAMES[oracle] for oracle in sorted(missing))
+        raise MissingOracle(f"{name} needs the {names}, which {structure} does not offer")
+    evaluation = "soft" if problem.temperature else "hard"
+    if evaluation not in problem.oracles:
+        raise MissingOracle(f"a certificate needs the {ORACLE_NAMES[evaluation]}, which {structure} does not offer")
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

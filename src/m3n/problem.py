@@ -7,6 +7,14 @@
 with psi_i(y) = phi(x_i, y_i) - phi(x_i, y), alpha_i >= 0 summing to 1/n, and q_i the centre of the smoothing. A
 distribution alpha enters only through ``vector`` = sum alpha psi and ``loss`` = sum alpha ell, both linear in it. The
 factor 1/n is applied here and nowhere else.
+
+The *temperature* T makes one family of it: max_y becomes T log sum_y exp{ . / T}, and D gains T times the entropy,
+
+    D(alpha) = sum ell alpha + T H(alpha) - 1/(2 lam) |sum alpha psi|^2,   H(alpha) = - sum alpha log(n alpha).
+
+T = 0 is the max-margin Markov network, T = 1 without a loss the conditional random field. H is concave: of a mixture of
+distributions it is at least the mixture of their entropies, so ``offset`` = loss + T H may be mixed linearly as well
+and D stays a lower bound. Whatever T, the answer at w is a tangent of the risk: value = offset - <w, vector>.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ import numpy as np
 
 from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap
-from m3n.losses import Hamming, Loss
+from m3n.losses import Hamming, Loss, NoLoss
 from m3n.losses.base import Cost
 from m3n.structures.base import Examples, Parts, Structure
 
@@ -39,11 +47,14 @@ class Answer:
         sum_iy alpha_i(y) psi_i(y).
     loss : float
         sum_iy alpha_i(y) ell_i(y).
+    offset : float
+        loss + T H(alpha), the part of D besides the square; equal to ``loss`` at temperature 0.
     """
 
     value: float
     vector: np.ndarray
     loss: float
+    offset: float
 
 
 class Problem:
@@ -58,9 +69,11 @@ class Problem:
     y : sequence
         Gold outputs as label numbers, one per example.
     loss : Loss
-        Label loss; the default counts wrong labels.
+        Label loss; the default counts wrong labels at temperature 0 and is no loss at all above.
     lam : float or None
         Weight of the regulariser lam/2 |w|^2; None means 1/n.
+    temperature : float
+        0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
     n_jobs : int or None
         Threads of a pass; None takes every core.
 
@@ -78,6 +91,7 @@ class Problem:
         *,
         loss: Loss | None = None,
         lam: float | None = None,
+        temperature: float = 0.0,
         n_jobs: int | None = None,
     ):
         if features.shapes != structure.shapes:
@@ -92,8 +106,12 @@ class Problem:
         self.lam = 1.0 / self.n if lam is None else float(lam)
         if not 0.0 < self.lam < np.inf:
             raise ValueError(f"lam must be a positive finite number, got {lam}")
+        self.temperature = float(temperature)
+        if not 0.0 <= self.temperature < np.inf:
+            raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
         self.gold = structure.pack(y)
-        self.cost = (loss or Hamming()).cost(structure, self.gold)
+        loss = loss or (NoLoss() if self.temperature else Hamming())
+        self.cost = loss.cost(structure, self.gold)
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0
@@ -120,8 +138,8 @@ class Problem:
 
     @cached_property
     def worst_loss(self) -> float:
-        """J(0), the mean of max_y ell_i(y); one pass of the max-oracle when first asked for."""
-        return self.hard(np.zeros(self.dim)).value
+        """J(0), at temperature 0 the mean of max_y ell_i(y); one pass when first asked for."""
+        return self.risk(np.zeros(self.dim)).value
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""
@@ -155,13 +173,17 @@ class Problem:
         self.soft_calls += batch.structure.n
         return batch.soft(w, mu, loss_scale, self)
 
-    def primal(self, w: np.ndarray) -> float:
-        """J(w), exactly: one pass of the max-oracle."""
-        return self.lam / 2 * self.inner(w, w) + self.hard(w).value
+    def risk(self, w: np.ndarray) -> Answer:
+        """J(w) without the regulariser, and its tangent: the max-oracle, or the exp-oracle at the temperature."""
+        return self.soft(w, self.temperature) if self.temperature else self.hard(w)
 
-    def dual(self, u: np.ndarray, loss: float) -> float:
-        """D(alpha) of a distribution with w(alpha) = u and expected loss ``loss``."""
-        return loss - self.lam / 2 * self.inner(u, u)
+    def primal(self, w: np.ndarray) -> float:
+        """J(w), exactly: one pass."""
+        return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+
+    def dual(self, u: np.ndarray, offset: float) -> float:
+        """D(alpha) of a distribution with w(alpha) = u; ``offset`` is its expected loss, plus T times its entropy."""
+        return offset - self.lam / 2 * self.inner(u, u)
 
     @cached_property
     def _whole(self) -> _Batch:
@@ -186,25 +208,30 @@ class _Batch:
 
     def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
         values, labelling = self.structure.hard(self._theta(w, loss_scale), self.threads)
-        return self._answer(w, values, self.structure.encode(labelling, out=self.buffer), problem)
+        value, vector, loss = self._answer(w, values, self.structure.encode(labelling, out=self.buffer), problem)
+        return Answer(value, vector, loss, loss)
 
     def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
         values, marginals = self.structure.soft(self._theta(w, loss_scale), mu, self.threads)
-        return self._answer(w, values, marginals, problem)
+        value, vector, loss = self._answer(w, values, marginals, problem)
+        entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
+        return Answer(value, vector, loss, loss + problem.temperature * entropy)
 
     def _theta(self, w: np.ndarray, loss_scale: float) -> Parts:
         theta = self.features.scores(w, self.buffer, self.threads)
         self.cost.add_to(theta, loss_scale, self.threads)
         return theta
 
-    def _answer(self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem) -> Answer:
+    def _answer(
+        self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem
+    ) -> tuple[float, np.ndarray, float]:
         if not np.isfinite(values).all():
             raise FloatingPointError(_explain(values, w))
         vector = problem.combine(
             (1 / problem.n, -1 / problem.n), (self.gold, self.features.adjoint(parts, self.threads))
         )
         value = (float(values.sum()) - problem.inner(w, self.gold)) / problem.n
-        return Answer(value, vector, self.cost.expected(parts, self.threads) / problem.n)
+        return value, vector, self.cost.expected(parts, self.threads) / problem.n
 
 
 def _explain(values: np.ndarray, w: np.ndarray) -> str:

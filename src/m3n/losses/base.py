@@ -54,7 +54,7 @@ class Cost:
         def lane(low: int, high: int) -> None:
             kernels.add_cost(theta[0], self.gold, self.weight, self.table, scale, low, high)
 
-        if scale != 0.0:
+        if scale != 0.0 and self.table.any():
             threads.run(lane, threads.rows(len(self.gold)))
 
     def expected(self, marginals: Parts, threads: Threads = SERIAL) -> float:

@@ -23,6 +23,10 @@ class State(Protocol):
         """The weights to certify."""
 
     @property
+    def primal(self) -> float:
+        """J(w) if the solver had to compute it anyway, which makes the certificate free of charge; else NaN."""
+
+    @property
     def dual(self) -> float:
         """D at the state's feasible dual point; -inf if it has none."""
 
@@ -44,10 +48,31 @@ class Solver(Generic[S]):
     Attributes
     ----------
     requires : frozenset of str
-        Oracles that it calls: ``"hard"``, ``"soft"`` or both.
+        Oracles that it calls at temperature 0: ``"hard"``, ``"soft"`` or both.
+    requires_smooth : frozenset of str or None
+        Oracles that it calls at a positive temperature (CRF); None if it trains max-margin networks only.
+    native : str or None
+        Which of its metrics the algorithm's authors watch.
+    rate : str
+        Passes to reach eps as the literature states them, in words for a table.
+    exponent : float or None
+        What that says about gap ~ passes^exponent; None where the rate is not a power.
     """
 
     requires: ClassVar[frozenset[str]]
+    requires_smooth: ClassVar[frozenset[str] | None] = None
+    native: ClassVar[str | None] = None
+    rate: ClassVar[str] = ""
+    exponent: ClassVar[float | None] = None
+
+    @property
+    def restriction(self) -> str:
+        """Why there are temperatures at which the solver cannot work, for error messages."""
+        return "trains max-margin networks only, whose temperature is 0"
+
+    def oracles(self, temperature: float) -> frozenset[str] | None:
+        """The oracles needed at a temperature; None if the solver cannot work there."""
+        return self.requires_smooth if temperature else self.requires
 
     def init(self, problem: Problem) -> S:
         """The first state."""

@@ -89,6 +89,11 @@ class ExcessiveGapState:
     diameter: float = 0.0  # max d
 
     @property
+    def primal(self) -> float:
+        """Unknown: the exp-oracle gives J_mu only."""
+        return np.nan
+
+    @property
     def stalled(self) -> bool:
         """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
         return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
@@ -136,6 +141,9 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     grow: float = 2.0
 
     requires: ClassVar[frozenset[str]] = frozenset({"soft"})
+    native: ClassVar[str | None] = "bound"
+    rate: ClassVar[str] = "sqrt(log|Y| / (lam eps))"
+    exponent: ClassVar[float | None] = -2.0
 
     def __post_init__(self) -> None:
         if self.schedule not in ("adaptive", "paper"):
