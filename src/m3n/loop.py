@@ -21,7 +21,7 @@ from m3n.solvers import BY_NAME, Solver, resolve_solver
 
 log = logging.getLogger("m3n")
 
-ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle"}
+ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle", "support": "min-oracle on the support of a factored dual"}
 ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
 
 
@@ -293,7 +293,7 @@ class _Run:
     def _improve(self) -> None:
         """The better of what was known and what the state knows."""
         if self.state is None:  # w = 0 and gold: what is known before any solver has begun
-            self.certificate = self.certificate.improved(self.problem.worst_loss)
+            self.certificate = self.certificate.improved(self.problem.start())
             return
         free = self.state.primal
         primal = self.problem.primal(self.state.w) if np.isnan(free) else free

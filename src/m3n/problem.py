@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
+from m3n.blocks import Blocks
 from m3n.features.base import FeatureMap
 from m3n.losses import Hamming, Loss, NoLoss
 from m3n.losses.base import Cost
@@ -141,6 +142,11 @@ class Problem:
         """J(0), at temperature 0 the mean of max_y ell_i(y); one pass when first asked for."""
         return self.risk(np.zeros(self.dim)).value
 
+    def start(self) -> float:
+        """J(0), computed anew by one pass and remembered as ``worst_loss``: every run begins with it."""
+        self.worst_loss = self.risk(np.zeros(self.dim)).value
+        return self.worst_loss
+
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""
         return self.features.inner(u, v)
@@ -184,6 +190,11 @@ class Problem:
     def dual(self, u: np.ndarray, offset: float) -> float:
         """D(alpha) of a distribution with w(alpha) = u; ``offset`` is its expected loss, plus T times its entropy."""
         return offset - self.lam / 2 * self.inner(u, u)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The problem example by example, for compiled block methods."""
+        return Blocks(self.structure, self.features, self.cost, self.gold)
 
     @cached_property
     def _whole(self) -> _Batch:

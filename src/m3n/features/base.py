@@ -8,11 +8,39 @@ choose its own coordinates (a kernel expansion, for example).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
+
+MOST_PARTS = 200_000  # to be written out one by one
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Row r scores ``widths[r]`` neighbouring parts: theta[r, j] = sum_e data[e] w[runs[e] + j] over its entries e.
+
+    Attributes
+    ----------
+    pointers : array of int (rows + 1,)
+        Where the entries of every row begin.
+    runs : array of int (entries,)
+        First of the neighbouring weights that an entry meets.
+    data : array (entries,)
+        Values.
+    widths : array of int (rows,)
+        Number of parts that a row scores.
+    arrays : tuple of int
+        Number of rows of every part array.
+    """
+
+    pointers: np.ndarray
+    runs: np.ndarray
+    data: np.ndarray
+    widths: np.ndarray
+    arrays: tuple[int, ...]
 
 
 class FeatureMap(ABC):
@@ -50,6 +78,35 @@ class FeatureMap(ABC):
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         """The map restricted to some rows of its part arrays; None keeps a shared array."""
 
+    def rows(self) -> SparseRows:
+        """The map written out as sparse rows, for block methods.
+
+        The default asks ``adjoint`` about every single part: right for any map whose inner product is the usual one,
+        and quick enough for a few thousand parts.
+        """
+        if type(self).inner is not FeatureMap.inner:
+            raise TypeError(f"{type(self).__name__} has an inner product of its own: block methods cannot use it")
+        return _written_out(self)
+
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""
         return float(u @ v)
+
+
+def _written_out(features: FeatureMap) -> SparseRows:
+    """One row per part."""
+    sizes = [int(np.prod(shape)) for shape in features.shapes]
+    if sum(sizes) > MOST_PARTS:
+        raise TypeError(f"{type(features).__name__} must define rows() for problems of {sum(sizes)} parts")
+    parts = tuple(np.zeros(shape) for shape in features.shapes)
+    runs, data, pointers = [], [], [0]
+    for array in parts:
+        for k in range(array.size):
+            array.flat[k] = 1.0
+            vector = features.adjoint(parts)
+            array.flat[k] = 0.0
+            runs.append(np.flatnonzero(vector))
+            data.append(vector[runs[-1]])
+            pointers.append(pointers[-1] + len(runs[-1]))
+    ones = np.ones(sum(sizes), np.int64)
+    return SparseRows(np.array(pointers), np.concatenate(runs), np.concatenate(data), ones, tuple(sizes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
-from m3n.features.base import FeatureMap
+from m3n.features.base import FeatureMap, SparseRows
 from m3n.structures.base import Parts, Rows
 
 
@@ -46,6 +46,12 @@ class Dense(FeatureMap):
 
     def norms(self) -> Parts:
         return (np.sqrt(np.einsum("rf,rf->r", self.X, self.X)),)
+
+    def rows(self) -> SparseRows:
+        used = self.X != 0.0
+        pointers = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+        widths = np.full(len(self.X), self.width)
+        return SparseRows(pointers, np.nonzero(used)[1] * self.width, self.X[used], widths, (len(self.X),))
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Dense(self.X[rows[0]], self.labels)

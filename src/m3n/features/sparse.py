@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.backends import SERIAL, Threads
-from m3n.features.base import FeatureMap
+from m3n.features.base import FeatureMap, SparseRows
 from m3n.kernels.sparse import multiply
 from m3n.structures.base import Parts, Rows
 
@@ -50,6 +50,11 @@ class Sparse(FeatureMap):
 
     def norms(self) -> Parts:
         return (np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()),)
+
+    def rows(self) -> SparseRows:
+        count = self.X.shape[0]
+        runs = self.X.indices.astype(np.int64) * self.width
+        return SparseRows(self.X.indptr, runs, self.X.data, np.full(count, self.width), (count,))
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Sparse(self.X[rows[0]], self.labels)

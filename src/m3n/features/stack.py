@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
-from m3n.features.base import FeatureMap
+from m3n.features.base import FeatureMap, SparseRows
 from m3n.structures.base import Parts, Rows
 
 
@@ -31,6 +31,10 @@ class Table(FeatureMap):
 
     def norms(self) -> Parts:
         return (np.ones(self.shapes[0]),)
+
+    def rows(self) -> SparseRows:
+        one = np.zeros(1, np.int64)
+        return SparseRows(np.arange(2), one, np.ones(1), one + self.dim, (1,))
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return self
@@ -66,6 +70,18 @@ class Stack(FeatureMap):
 
     def norms(self) -> Parts:
         return tuple(norm for m in self.maps for norm in m.norms())
+
+    def rows(self) -> SparseRows:
+        pieces = [m.rows() for m in self.maps]
+        weights = np.concatenate([[0], self._weight_cuts])
+        entries = np.cumsum([0, *(len(p.data) for p in pieces)])
+        return SparseRows(
+            np.concatenate([[0], *(p.pointers[1:] + e for p, e in zip(pieces, entries, strict=False))]),
+            np.concatenate([p.runs + cut for p, cut in zip(pieces, weights, strict=True)]),
+            np.concatenate([p.data for p in pieces]),
+            np.concatenate([p.widths for p in pieces]),
+            tuple(count for p in pieces for count in p.arrays),
+        )
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))

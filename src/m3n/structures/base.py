@@ -31,7 +31,8 @@ class Structure(ABC):
     Attributes
     ----------
     oracles : frozenset of str
-        The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise).
+        The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"support"`` (minimise over
+        the outputs whose cliques all have mass; only as a compiled function of its ``space``).
     n : int
         Number of examples.
     shapes : tuple of tuple of int
@@ -82,9 +83,57 @@ class Structure(ABC):
         """Which entries of a labelling belong to some examples (default: those of the first array of theta)."""
         return self.select(examples)[1][0]
 
+    def spans(self) -> tuple[np.ndarray | None, ...]:
+        """For every array of theta the first row of each example, n + 1 numbers; None where it is shared by all.
+
+        The default finds them through ``select``; a structure with many examples has a quicker way.
+        """
+        one = [self.select(np.array([i]))[1] for i in range(self.n)]
+        return tuple(_span(rows, shape) for rows, shape in zip(zip(*one, strict=True), self.shapes, strict=True))
+
+    def most_parts(self) -> np.ndarray:
+        """A bound on the number of parts of an output of every example, shape (n,); the default is very careful."""
+        own = [np.diff(span) if span is not None else np.ones(self.n, np.int64) for span in self.spans()]
+        widths = [
+            int(np.prod(shape[span is not None :])) for shape, span in zip(self.shapes, self.spans(), strict=True)
+        ]
+        return np.sum([number * width for number, width in zip(own, widths, strict=True)], axis=0)
+
+    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The parts of every example's output and their numbers: arrays of int, (n, most) and (n,).
+
+        A part is a position in the example's own theta, all of its arrays flattened one after another; parts come in
+        ascending order, and one that counts twice comes twice.
+        """
+        listed = []
+        for i in range(self.n):
+            alone, _ = self.select(np.array([i]))
+            encoded = alone.encode(labelling[self.rows_of_labelling(np.array([i]))])
+            counts = np.concatenate([part.ravel() for part in encoded])
+            used = np.flatnonzero(counts)
+            listed.append(np.repeat(used, counts[used].astype(np.int64)))
+        parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
+        for row, numbers in zip(parts, listed, strict=True):
+            row[: len(numbers)] = numbers
+        return parts, np.array([len(numbers) for numbers in listed])
+
+    def space(self) -> Any:
+        """Plain arrays for the compiled kernels of block methods, see ``m3n.kernels.blocks``; None: there are none."""
+        return None
+
     def empty(self) -> Parts:
         """Uninitialised arrays in the layout of theta."""
         return tuple(np.empty(shape) for shape in self.shapes)
+
+
+def _span(rows: Sequence[Rows], shape: tuple[int, ...]) -> np.ndarray | None:
+    """The first rows of examples whose rows follow one another."""
+    if rows[0] is None:
+        return None
+    numbers = [np.arange(shape[0])[r] for r in rows]
+    if not np.array_equal(np.concatenate(numbers), np.arange(shape[0])):
+        raise ValueError("the rows of an array of theta must follow one another, example by example")
+    return np.cumsum([0, *map(len, numbers)])
 
 
 def check_labels(values: np.ndarray, labels: int, where: str) -> np.ndarray:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
 from m3n.kernels import chain
+from m3n.kernels.chain_block import ChainSpace, list_parts
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
 
 
@@ -36,6 +37,8 @@ class Chain(Structure):
     forbidden_start, forbidden_end : array of bool (labels,), optional
         Labels that never stand first, or last.
     """
+
+    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
 
     def __init__(
         self,
@@ -154,6 +157,22 @@ class Chain(Structure):
         for labels in itertools.product(range(self.labels), repeat=int(self.lengths[example])):
             if self._allowed(np.array(labels)):
                 yield np.array(labels)
+
+    def spans(self) -> tuple[np.ndarray | None, ...]:
+        edge = self.offsets - np.arange(self.n + 1)
+        return (self.offsets, None, None, None, edge)[: len(self.shapes)]
+
+    def most_parts(self) -> np.ndarray:
+        return 2 * self.lengths + 1 + (self.lengths - 1) * self.edges
+
+    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
+        list_parts(labelling, self.offsets, self.labels, self.edges, parts)
+        return parts, self.most_parts()
+
+    def space(self) -> ChainSpace:
+        forbidden = (np.where(mask, -np.inf, 0.0) for mask in self.masks)
+        return ChainSpace(self.offsets, int(self.lengths.max()), self.labels, self.edges, *forbidden)
 
     def _scores(self, theta: Parts) -> Parts:
         """theta with -inf where the structure forbids, in arrays that ``soft`` may not write to (but node and edge)."""

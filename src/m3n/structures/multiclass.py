@@ -6,12 +6,13 @@ theta is one array (n, labels). Both oracles cost O(labels) per example. |Y| = l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
 from m3n.kernels import rows
+from m3n.kernels.multiclass_block import MulticlassSpace
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
 
 
@@ -25,6 +26,8 @@ class Multiclass(Structure):
     labels : int
         Number of labels.
     """
+
+    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
 
     def __init__(self, n: int, labels: int):
         if n < 1 or labels < 1:
@@ -65,6 +68,18 @@ class Multiclass(Structure):
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
+
+    def spans(self) -> tuple[np.ndarray | None, ...]:
+        return (np.arange(self.n + 1),)
+
+    def most_parts(self) -> np.ndarray:
+        return np.ones(self.n, np.int64)
+
+    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return labelling[:, None].copy(), np.ones(self.n, np.int64)
+
+    def space(self) -> MulticlassSpace:
+        return MulticlassSpace(self.labels)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         for label in range(self.labels):

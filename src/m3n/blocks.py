@@ -1,0 +1,136 @@
+"""A problem example by example, for block-coordinate methods.
+
+The batch oracles of ``Problem`` answer for all examples at once. A block method visits one example at a time and uses
+the newest weights at every visit, thousands of times per pass: it runs compiled kernels on the plain arrays that are
+put together here. Structures without compiled functions of their own take the same kernels in the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from m3n.features.base import FeatureMap, SparseRows
+from m3n.kernels.blocks import Costs, Rows
+from m3n.losses import Cost
+from m3n.structures.base import Structure
+
+
+class Blocks:
+    """Plain arrays of a problem.
+
+    Parameters
+    ----------
+    structure : Structure
+        The output spaces.
+    features : FeatureMap
+        The map from weights to part scores.
+    cost : Cost
+        The label loss.
+    gold : array of int
+        The gold labelling.
+
+    Attributes
+    ----------
+    space : named tuple or PythonSpace
+        The structure, as kernels see it.
+    rows, costs : named tuples
+        The feature map and the loss, as kernels see them.
+    gold : array of int (n, most)
+        The parts of every gold output; ``gold_counts`` (n,) of them are in use.
+    most : array of int (n,)
+        A bound on the number of parts of an output.
+    """
+
+    def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray):
+        spans = structure.spans()
+        self.n = structure.n
+        self.rows = _local(features.rows(), spans, structure)
+        if spans[0] is None:
+            raise TypeError(
+                f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
+            )
+        self.costs = Costs(cost.gold, cost.weight, cost.table, spans[0])
+        self.most = structure.most_parts()
+        self.space = structure.space()
+        self.compiled = self.space is not None
+        if not self.compiled:
+            self.space = PythonSpace(structure)
+        self.gold, self.gold_counts = structure.local_parts(gold)
+
+    @property
+    def largest(self) -> int:
+        """Length of the longest local theta."""
+        return int(self.rows.sizes.max())
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
+        function = kernel if self.compiled else kernel.py_func  # type: ignore[attr-defined]
+        return function(self.space, self.rows, self.costs, *arguments)
+
+
+class PythonSpace:
+    """A structure behind the interface of the kernels, for use in the interpreter.
+
+    Parameters
+    ----------
+    structure : Structure
+        The output spaces.
+    """
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+
+    def workspace(self) -> None:
+        """None is needed."""
+
+    def best(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
+        """Max-oracle of example i."""
+        alone, _ = self.structure.select(np.array([i]))
+        values, labelling = alone.hard(cut(theta, alone.shapes))
+        listed, counts = alone.local_parts(labelling)
+        parts[: counts[0]] = listed[0, : counts[0]]
+        return float(values[0]), int(counts[0])
+
+    def soft(self, i: int, theta: np.ndarray, mu: float) -> float:
+        """Exp-oracle of example i."""
+        alone, _ = self.structure.select(np.array([i]))
+        values, marginals = alone.soft(tuple(a.copy() for a in cut(theta, alone.shapes)), mu)
+        theta[:] = np.concatenate([m.ravel() for m in marginals])
+        return float(values[0])
+
+
+def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndarray, ...]:
+    """A local theta as the part arrays of a structure with one example."""
+    pieces = np.split(theta, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
+    return tuple(piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True))
+
+
+def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> Rows:
+    """Which rows every example uses, array after array, and where their parts stand in its local theta."""
+    first_rows = np.cumsum([0, *sparse.arrays])
+    uses: list[np.ndarray] = []
+    for span, count, first, shape in zip(spans, sparse.arrays, first_rows, structure.shapes, strict=False):
+        if span is None:
+            bounds = np.array([[first, first + count]]).repeat(structure.n, axis=0)
+        else:
+            per_row = count // max(shape[0], 1)  # a map may write a row of labels as several rows
+            bounds = first + per_row * np.stack([span[:-1], span[1:]], axis=1)
+        uses.append(bounds)
+    return _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+
+
+def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
+    lengths = (bounds[..., 1] - bounds[..., 0]).T  # (n, arrays)
+    flat = lengths.ravel()
+    starts = np.cumsum(flat) - flat
+    used = np.repeat(bounds[..., 0].T.ravel() - starts, flat) + np.arange(flat.sum())
+    first = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
+    before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
+    sizes = before[first[1:]] - before[first[:-1]]
+    place = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
+    arrays = (sparse.pointers, sparse.runs, sparse.data, sparse.widths, first, used, place, sizes)
+    plain = (np.ascontiguousarray(a, dtype=float if a is sparse.data else np.int64) for a in arrays)
+    return Rows(*plain)

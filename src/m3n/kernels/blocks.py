@@ -1,0 +1,285 @@
+"""One example at a time: what block-coordinate methods need, compiled.
+
+An example's scores are one flat vector, its *local* theta: the rows of all part arrays that it uses, one after another,
+shared tables last or wherever the structure puts them. An output is the list of its *parts*, positions in that vector;
+its score is the sum over the list (a shared part that occurs twice is listed twice).
+
+Feature maps enter as ``Rows``: row r scores ``widths[r]`` neighbouring parts by
+
+    theta[at + j] = sum_e data[e] w[runs[e] + j],    pointers[r] <= e < pointers[r + 1]
+
+(a shared table is a row with a single entry). Structures enter as a named tuple of plain arrays, their *space*; the
+functions ``workspace``, ``best``, ``soft``, ``worst``, ``cliques`` and ``clique_range`` pick the implementation by the
+type of that tuple when a kernel is compiled. For a structure without one the same kernels run in the interpreter and
+call its methods.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from m3n.kernels._jit import kernel
+
+
+class Rows(NamedTuple):
+    """A feature map as sparse rows, and which rows every example uses."""
+
+    pointers: np.ndarray  # (rows + 1,) entries of every row
+    runs: np.ndarray  # (entries,) first weight that an entry meets
+    data: np.ndarray  # (entries,)
+    widths: np.ndarray  # (rows,) parts that a row scores
+    first: np.ndarray  # (n + 1,) uses of every example
+    used: np.ndarray  # (uses,) row of a use
+    place: np.ndarray  # (uses,) where its parts begin in the local theta
+    sizes: np.ndarray  # (n,) length of the local theta
+
+
+class Costs(NamedTuple):
+    """A label loss: weight[r] * table[gold[r], label] on the rows of the first array of theta."""
+
+    gold: np.ndarray
+    weight: np.ndarray
+    table: np.ndarray
+    first: np.ndarray  # (n + 1,) rows of every example
+
+
+_IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
+
+
+def implements(name: str, space: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the implementation of ``name`` for a type of space."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _IMPLEMENTATIONS[name, space] = function
+        return function
+
+    return register
+
+
+def _chosen(name: str, space: Any) -> Callable[..., Any] | None:
+    return _IMPLEMENTATIONS[name, space.instance_class] if isinstance(space, types.BaseNamedTuple) else None
+
+
+def workspace(space):
+    """Scratch memory for one sweep."""
+    return space.workspace()
+
+
+def best(space, i, theta, parts, work):
+    """Max-oracle of example i: its best score and the number of parts of the best output, written to ``parts``."""
+    return space.best(i, theta, parts)
+
+
+def soft(space, i, theta, mu, work):
+    """Exp-oracle of example i: mu log sum exp(score/mu); the marginals of the parts are written over ``theta``."""
+    return space.soft(i, theta, mu)
+
+
+def cliques(space, i, parts, out):
+    """The cliques that an output uses, numbered from 0 within example i; their number."""
+    raise TypeError(f"{type(space).__name__} has no factored dual")
+
+
+def clique_range(space):
+    """One more than the largest number of a clique."""
+    raise TypeError(f"{type(space).__name__} has no factored dual")
+
+
+def worst(space, i, theta, mass, parts, work):
+    """Least score among the outputs of which every clique has positive ``mass``, and the number of its parts."""
+    raise TypeError(f"{type(space).__name__} has no factored dual")
+
+
+@overload(workspace)
+def _workspace(space):
+    return _chosen("workspace", space)
+
+
+@overload(best)
+def _best(space, i, theta, parts, work):
+    return _chosen("best", space)
+
+
+@overload(soft)
+def _soft(space, i, theta, mu, work):
+    return _chosen("soft", space)
+
+
+@overload(cliques)
+def _cliques(space, i, parts, out):
+    return _chosen("cliques", space)
+
+
+@overload(clique_range)
+def _clique_range(space):
+    return _chosen("clique_range", space)
+
+
+@overload(worst)
+def _worst(space, i, theta, mass, parts, work):
+    return _chosen("worst", space)
+
+
+@kernel
+def gather(rows, i, w, theta):
+    """theta = the scores of example i under w; four entries at a time, as in ``sparse.multiply``."""
+    for k in range(rows.first[i], rows.first[i + 1]):
+        r = rows.used[k]
+        width = rows.widths[r]
+        out = theta[rows.place[k] : rows.place[k] + width]
+        for j in range(width):
+            out[j] = 0.0
+        start, stop = rows.pointers[r], rows.pointers[r + 1]
+        whole = start + (stop - start) // 4 * 4
+        for e in range(start, whole, 4):
+            a = w[rows.runs[e] : rows.runs[e] + width]
+            b = w[rows.runs[e + 1] : rows.runs[e + 1] + width]
+            c = w[rows.runs[e + 2] : rows.runs[e + 2] + width]
+            d = w[rows.runs[e + 3] : rows.runs[e + 3] + width]
+            p, q, s, t = rows.data[e], rows.data[e + 1], rows.data[e + 2], rows.data[e + 3]
+            for j in range(width):
+                out[j] += (p * a[j] + q * b[j]) + (s * c[j] + t * d[j])
+        for e in range(whole, stop):
+            a, p = w[rows.runs[e] : rows.runs[e] + width], rows.data[e]
+            for j in range(width):
+                out[j] += p * a[j]
+
+
+@kernel
+def add_costs(costs, i, theta, scale):
+    """theta += scale * loss of example i."""
+    labels = costs.table.shape[1]
+    for r in range(costs.first[i], costs.first[i + 1]):
+        at, factor, gold = (r - costs.first[i]) * labels, scale * costs.weight[r], costs.gold[r]
+        for j in range(labels):
+            theta[at + j] += factor * costs.table[gold, j]
+
+
+@kernel
+def loss_of(costs, i, parts, count):
+    """The loss of an output of example i."""
+    labels = costs.table.shape[1]
+    end = (costs.first[i + 1] - costs.first[i]) * labels
+    total = 0.0
+    for k in range(count):
+        if parts[k] < end:
+            r = costs.first[i] + parts[k] // labels
+            total += costs.weight[r] * costs.table[costs.gold[r], parts[k] % labels]
+    return total
+
+
+@kernel
+def score_of(theta, parts, count):
+    """The score of an output."""
+    total = 0.0
+    for k in range(count):
+        total += theta[parts[k]]
+    return total
+
+
+@kernel
+def add_parts(delta, marked, touched, size, parts, count, amount):
+    """delta += amount at the parts of an output; ``touched`` lists what may be nonzero. Returns its length."""
+    for k in range(count):
+        p = parts[k]
+        if not marked[p]:
+            marked[p] = True
+            touched[size] = p
+            size += 1
+        delta[p] += amount
+    return size
+
+
+@kernel
+def clear(delta, marked, touched, size):
+    """Zero again, for the next example."""
+    for k in range(size):
+        delta[touched[k]] = 0.0
+        marked[touched[k]] = False
+
+
+@kernel
+def use_of(rows, i, part):
+    """Which use of example i the part belongs to, by bisection."""
+    low, high = rows.first[i], rows.first[i + 1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if rows.place[middle] <= part:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def scatter(rows, i, delta, touched, size, scale, out):
+    """out += scale * F' delta, for a delta that is zero but at the touched parts of example i."""
+    for m in range(size):
+        p = touched[m]
+        amount = scale * delta[p]
+        if amount != 0.0:
+            k = use_of(rows, i, p)
+            j, r = p - rows.place[k], rows.used[k]
+            for e in range(rows.pointers[r], rows.pointers[r + 1]):
+                out[rows.runs[e] + j] += amount * rows.data[e]
+
+
+@kernel
+def square(rows, i, delta, touched, size, zeros):
+    """|F' delta|^2; ``zeros`` (dim,) is all zero before and after."""
+    scatter(rows, i, delta, touched, size, 1.0, zeros)
+    total = 0.0
+    for m in range(size):
+        p = touched[m]
+        if delta[p] != 0.0:
+            k = use_of(rows, i, p)
+            j, r = p - rows.place[k], rows.used[k]
+            for e in range(rows.pointers[r], rows.pointers[r + 1]):
+                value = zeros[rows.runs[e] + j]
+                zeros[rows.runs[e] + j] = 0.0  # met again, it counts no more
+                total += value * value
+    return total
+
+
+@kernel
+def scatter_all(rows, i, delta, scale, out):
+    """out += scale * F' delta, for a delta that may be nonzero anywhere."""
+    for k in range(rows.first[i], rows.first[i + 1]):
+        r, at = rows.used[k], rows.place[k]
+        width = rows.widths[r]
+        for e in range(rows.pointers[r], rows.pointers[r + 1]):
+            amount, run = scale * rows.data[e], out[rows.runs[e] : rows.runs[e] + width]
+            for j in range(width):
+                run[j] += amount * delta[at + j]
+
+
+@kernel
+def square_all(rows, i, delta, zeros):
+    """|F' delta|^2; ``zeros`` (dim,) is all zero before and after."""
+    scatter_all(rows, i, delta, 1.0, zeros)
+    total = 0.0
+    for k in range(rows.first[i], rows.first[i + 1]):
+        r = rows.used[k]
+        for e in range(rows.pointers[r], rows.pointers[r + 1]):
+            run = zeros[rows.runs[e] : rows.runs[e] + rows.widths[r]]
+            for j in range(rows.widths[r]):
+                total += run[j] * run[j]
+                run[j] = 0.0  # met again, it counts no more
+    return total
+
+
+@kernel
+def expected_loss(costs, i, marginals):
+    """The loss of example i under part marginals."""
+    labels = costs.table.shape[1]
+    total = 0.0
+    for r in range(costs.first[i], costs.first[i + 1]):
+        at = (r - costs.first[i]) * labels
+        row = 0.0
+        for j in range(labels):
+            row += costs.table[costs.gold[r], j] * marginals[at + j]
+        total += costs.weight[r] * row
+    return total

@@ -1,0 +1,231 @@
+"""The chain as a space for block methods: local theta = node, transition, start, end (, edge), cliques = pairs.
+
+The cliques of a sequence of length L are its L - 1 pairs of neighbouring labels, clique (t, i, j) having the number
+(t * labels + i) * labels + j; a single position has its labels as cliques. Marginals that are consistent on pairs
+belong to some distribution over sequences, so a dual on cliques is as good as one on sequences.
+
+Viterbi keeps the scores f_t(j) of the best prefixes instead of back pointers: the inner loop is then a plain maximum,
+and the path is found again by looking for the predecessor that attains it, O(labels) per position.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from m3n.kernels import chain
+from m3n.kernels._jit import kernel
+from m3n.kernels.blocks import implements
+
+
+class ChainSpace(NamedTuple):
+    """Plain arrays of a ``Chain``."""
+
+    offsets: np.ndarray  # (n + 1,)
+    longest: int
+    labels: int
+    edges: bool
+    forbidden: np.ndarray  # (labels, labels), 0 or -inf
+    forbidden_start: np.ndarray  # (labels,)
+    forbidden_end: np.ndarray  # (labels,)
+
+
+@implements("workspace", ChainSpace)
+def _workspace(space):
+    s = space.labels
+    integers = np.zeros(2, np.int64), np.empty(s, np.int64)
+    return (
+        np.empty((2, space.longest, s)),
+        np.empty((3, s, s)),
+        np.empty((2, s)),
+        np.empty((s, s)),
+        np.empty(1),
+        integers,
+    )
+
+
+@implements("best", ChainSpace)
+def _best(space, i, theta, parts, work):
+    length = space.offsets[i + 1] - space.offsets[i]
+    return _viterbi(space, theta, length, work[0][0], work[1], parts)
+
+
+@implements("worst", ChainSpace)
+def _worst(space, i, theta, mass, parts, work):
+    length = space.offsets[i + 1] - space.offsets[i]
+    return _restricted(space, theta, length, mass, work[0][0], work[1], parts)
+
+
+@implements("cliques", ChainSpace)
+def _cliques(space, i, parts, out):
+    s, length = space.labels, space.offsets[i + 1] - space.offsets[i]
+    out[0] = parts[0]
+    for t in range(length - 1):
+        out[t] = t * s * s + (parts[t] - t * s) * s + parts[t + 1] - (t + 1) * s
+    return max(length - 1, 1)
+
+
+@implements("clique_range", ChainSpace)
+def _clique_range(space):
+    return max((space.longest - 1) * space.labels, 1) * space.labels
+
+
+@implements("soft", ChainSpace)
+def _soft(space, i, theta, mu, work):
+    return _marginals(space, theta, space.offsets[i + 1] - space.offsets[i], mu, work)
+
+
+@kernel
+def _tables(space, theta, length, tables):
+    """Transition, start and end scores with -inf where the structure forbids."""
+    s = space.labels
+    at = length * s
+    for i in range(s):
+        for j in range(s):
+            tables[0, i, j] = theta[at + i * s + j] + space.forbidden[i, j]
+    for j in range(s):
+        tables[1, 0, j] = theta[at + s * s + j] + space.forbidden_start[j]
+        tables[2, 0, j] = theta[at + s * s + s + j] + space.forbidden_end[j]
+    return tables[0], tables[1, 0], tables[2, 0]
+
+
+@kernel
+def _viterbi(space, theta, length, forward, tables, parts):
+    s = space.labels
+    transition, start, end = _tables(space, theta, length, tables)
+    for j in range(s):
+        forward[0, j] = theta[j] + start[j]
+    for t in range(1, length):
+        f, g, node = forward[t - 1], forward[t], theta[t * s : t * s + s]
+        if space.edges:
+            _add_edges(space, theta, length, t, transition, tables)
+        pair = tables[1] if space.edges else transition
+        for j in range(s):
+            g[j] = f[0] + pair[0, j]
+        for i in range(1, s):
+            for j in range(s):
+                g[j] = max(g[j], f[i] + pair[i, j])
+        for j in range(s):
+            g[j] += node[j]
+    last, value = 0, -np.inf
+    for j in range(s):
+        if forward[length - 1, j] + end[j] > value:
+            last, value = j, forward[length - 1, j] + end[j]
+    for t in range(length - 1, 0, -1):
+        parts[t] = t * s + last
+        if space.edges:
+            _add_edges(space, theta, length, t, transition, tables)
+        pair = tables[1] if space.edges else transition
+        source, top = 0, -np.inf
+        for i in range(s):
+            if forward[t - 1, i] + pair[i, last] > top:
+                source, top = i, forward[t - 1, i] + pair[i, last]
+        last = source
+    parts[0] = last
+    return value, _pair_parts(parts, length, s, space.edges)
+
+
+@kernel
+def _restricted(space, theta, length, mass, forward, tables, parts):
+    """As ``_viterbi``, for the least score, over pairs with positive mass only."""
+    s = space.labels
+    transition, start, end = _tables(space, theta, length, tables)
+    for j in range(s):
+        forward[0, j] = theta[j] + start[j] if length > 1 or mass[j] > 0.0 else np.inf
+    for t in range(1, length):
+        for j in range(s):
+            source = _least(space, theta, length, mass, forward, transition, t, j)
+            forward[t, j] = np.inf
+            if source >= 0:
+                forward[t, j] = _step_score(space, theta, length, forward, transition, t, source, j) + theta[t * s + j]
+    last, value = 0, np.inf
+    for j in range(s):
+        if forward[length - 1, j] + end[j] < value:
+            last, value = j, forward[length - 1, j] + end[j]
+    for t in range(length - 1, 0, -1):
+        parts[t] = t * s + last
+        last = max(_least(space, theta, length, mass, forward, transition, t, last), 0)
+    parts[0] = last
+    return value, _pair_parts(parts, length, s, space.edges)
+
+
+@kernel
+def _least(space, theta, length, mass, forward, transition, t, j):
+    """The predecessor of label j at position t with the least score and positive mass, or -1."""
+    s = space.labels
+    source, least = -1, np.inf
+    for i in range(s):
+        if mass[((t - 1) * s + i) * s + j] > 0.0:
+            score = _step_score(space, theta, length, forward, transition, t, i, j)
+            if score < least:
+                source, least = i, score
+    return source
+
+
+@kernel
+def _step_score(space, theta, length, forward, transition, t, i, j):
+    s = space.labels
+    score = forward[t - 1, i] + transition[i, j]
+    if space.edges:
+        score += theta[(length + s + 2) * s + ((t - 1) * s + i) * s + j]
+    return score
+
+
+@kernel
+def _add_edges(space, theta, length, t, transition, tables):
+    """tables[1] = transition + the edge scores between positions t - 1 and t (row 0 of it, start, is used before)."""
+    s = space.labels
+    at = (length + s + 2 + (t - 1) * s) * s
+    for i in range(s):
+        for j in range(s):
+            tables[1, i, j] = transition[i, j] + theta[at + i * s + j]
+
+
+@kernel
+def _pair_parts(parts, length, s, edges):
+    """From the node parts of a sequence to all of its parts, in ascending order; their number."""
+    at, count = length * s, length
+    for t in range(length - 1):
+        parts[count] = at + (parts[t] - t * s) * s + parts[t + 1] - (t + 1) * s
+        count += 1
+    parts[count] = at + s * s + parts[0]
+    parts[count + 1] = at + s * s + s + parts[length - 1] - (length - 1) * s
+    count += 2
+    if edges:
+        for t in range(length - 1):
+            parts[count] = at + s * s + 2 * s + (t * s + parts[t] - t * s) * s + parts[t + 1] - (t + 1) * s
+            count += 1
+    parts[length : 2 * length - 1].sort()
+    return count
+
+
+@kernel
+def list_parts(labelling, offsets, s, edges, out):
+    """The parts of every sequence of a packed batch, one row each."""
+    for k in range(offsets.shape[0] - 1):
+        length = offsets[k + 1] - offsets[k]
+        for t in range(length):
+            out[k, t] = t * s + labelling[offsets[k] + t]
+        _pair_parts(out[k], length, s, edges)
+
+
+@kernel
+def _marginals(space, theta, length, mu, work):
+    """The kernels of the packed batch, on a batch of one."""
+    s, at = space.labels, length * space.labels
+    sequences, tables, vectors, transition, values, (cuts, active) = work
+    shared, start, end = _tables(space, theta, length, tables)
+    transition[:] = shared
+    cuts[1] = length
+    node = theta[:at].reshape(length, s)
+    chain.add_ends(node, start, end, cuts, 0, 1)
+    theta[at : at + s * s + 2 * s] = 0.0
+    counts = theta[at : at + s * s].reshape(s, s)
+    edge = theta[at + s * s + 2 * s :].reshape(-1, s, s)
+    values[0] = np.nan
+    if not space.edges:
+        chain.soft_scaled(node, transition, cuts, 0, 1, mu, values, counts, sequences, tables, vectors)
+    if np.isnan(values[0]):
+        chain.soft_log(node, transition, edge, cuts, 0, 1, mu, values, counts, sequences, tables, vectors, active)
+    starts, ends = theta[at + s * s : at + s * s + s], theta[at + s * s + s : at + s * s + 2 * s]
+    chain.sum_ends(node, cuts, 0, 1, starts, ends)
+    return values[0]
