@@ -3,10 +3,24 @@
 from typing import Any
 
 from m3n.solvers.base import Solver, State
+from m3n.solvers.block_frank_wolfe import (
+    BlockFrankWolfe,
+    GapSampling,
+    Pairwise,
+    PlaneCache,
+    Shuffled,
+    Toward,
+    Uniform,
+)
 from m3n.solvers.excessive_gap import ExcessiveGap
+from m3n.solvers.smo import SMO
+from m3n.solvers.subgradient import Subgradient
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
+    "block_frank_wolfe": BlockFrankWolfe,
     "excessive_gap": ExcessiveGap,
+    "smo": SMO,
+    "subgradient": Subgradient,
 }
 
 
@@ -21,4 +35,7 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
     return BY_NAME[solver]()
 
 
-__all__ = ["BY_NAME", "ExcessiveGap", "Solver", "State", "resolve_solver"]
+__all__ = [
+    "BY_NAME", "SMO", "BlockFrankWolfe", "ExcessiveGap", "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver",
+    "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
+]  # fmt: skip

@@ -1,0 +1,130 @@
+"""Block Frank-Wolfe: one sweep over examples in a given order, each visit with the newest weights.
+
+An example's alpha is a convex combination of a few outputs, its *working set*. With sc_k = ell(y_k) + <w, phi(y_k)>
+and B the slot of the largest score,
+
+    Frank-Wolfe   moves from alpha_i towards B:            delta = phi(y_B) - sum_k alpha_k phi(y_k)
+    pairwise      moves from the worst used slot A to B:   delta = phi(y_B) - phi(y_A)
+
+by gamma = lam n (gain along delta) / |delta|^2, clipped to what the weights allow: exactly the best point of D on that
+segment. w changes by -gamma/(lam n) delta, which touches only features of parts where the outputs differ.
+
+The weighted average of the iterates, wavg <- (1-rho) wavg + rho w with rho = 2/(k+2), is kept sparse: with P the
+product of the (1-rho), e = w - wavg obeys e <- (1-rho) (e + step), so  e = P q  where q += step/P touches no more than
+the step does. The same holds for b.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from m3n.kernels._jit import kernel
+from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_of, scatter, square, workspace
+from m3n.kernels.working_sets import include, rate
+
+LOST = 1e-16  # of a weight of one: dropped, it changes no sum
+
+
+class Totals(NamedTuple):
+    """Numbers that change at every visit, in arrays of length one."""
+
+    b: np.ndarray  # expected loss of alpha
+    lag: np.ndarray  # e of b: b - its average, divided by P
+    product: np.ndarray  # P
+    visits: np.ndarray  # k
+
+
+@kernel
+def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, lam, w, q, zeros, gaps):
+    """Visit order[start], order[start+1], ...; stop where a working set is full. Returns the next position.
+
+    ``ask``: call the max-oracle, or make do with the working sets. ``gaps[i]`` becomes the block's share of the
+    duality gap, times n, as found at the visit.
+    """
+    n = rows.sizes.shape[0]
+    work = workspace(space)
+    size = rows.sizes.max()
+    theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
+    touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[2], np.int64)
+    scores = np.empty(sets.alpha.shape[1])
+    for at in range(start, order.shape[0]):
+        i = order[at]
+        local = theta[: rows.sizes[i]]
+        gather(rows, i, w, local)
+        add_costs(costs, i, local, 1.0)
+        if ask:
+            _, count = best(space, i, local, found, work)
+            if not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
+                return at
+        target, average = rate(sets, i, local, scores)
+        sets.seen[i, target] = stamp
+        gaps[i] = max(scores[target] - average, 0.0)
+        source = -1
+        if pairwise:
+            source = lowest(sets, i, scores)
+        gain = scores[target] - (scores[source] if source >= 0 else average)
+        if gain > 0.0:
+            moved = direction(sets, i, target, source, delta, marked, touched)
+            norm = square(rows, i, delta, touched, moved, zeros)
+            most = sets.alpha[i, source] if source >= 0 else 1.0
+            gamma = most
+            if gain * lam * n < norm * most:
+                gamma = gain * lam * n / norm
+            change = shift(sets, i, target, source, gamma, stamp) / n
+            scatter(rows, i, delta, touched, moved, -gamma / (lam * n), w)
+            scatter(rows, i, delta, touched, moved, -gamma / (lam * n * totals.product[0]), q)
+            totals.b[0] += change
+            totals.lag[0] += change / totals.product[0]
+            clear(delta, marked, touched, moved)
+        advance(totals)
+    return order.shape[0]
+
+
+@kernel
+def advance(totals):
+    """One more iterate in the weighted average."""
+    totals.visits[0] += 1.0
+    k = totals.visits[0]
+    if k > 1.0:  # the first iterate has rho = 1: the average begins there
+        totals.product[0] *= 1.0 - 2.0 / (k + 1.0)
+
+
+@kernel
+def lowest(sets, i, scores):
+    """The slot with the lowest score among those with weight."""
+    source = -1
+    for k in range(sets.used[i]):
+        if sets.alpha[i, k] > 0.0 and (source < 0 or scores[k] < scores[source]):
+            source = k
+    return source
+
+
+@kernel
+def direction(sets, i, target, source, delta, marked, touched):
+    """delta = parts of the target minus those of the source, or minus the average (source < 0)."""
+    size = add_parts(delta, marked, touched, 0, sets.parts[i, target], sets.counts[i, target], 1.0)
+    for k in range(sets.used[i]):
+        weight = sets.alpha[i, k] if source < 0 else (1.0 if k == source else 0.0)
+        if weight > 0.0:
+            size = add_parts(delta, marked, touched, size, sets.parts[i, k], sets.counts[i, k], -weight)
+    return size
+
+
+@kernel
+def shift(sets, i, target, source, gamma, stamp):
+    """Move weight; the change of example i's expected loss."""
+    if source >= 0:
+        all_of_it = gamma >= sets.alpha[i, source]
+        sets.alpha[i, target] += gamma
+        sets.alpha[i, source] = 0.0 if all_of_it else sets.alpha[i, source] - gamma
+        return gamma * (sets.losses[i, target] - sets.losses[i, source])
+    change = gamma * sets.losses[i, target]
+    for k in range(sets.used[i]):
+        change -= gamma * sets.alpha[i, k] * sets.losses[i, k]
+        sets.alpha[i, k] *= 1.0 - gamma
+        if sets.alpha[i, k] < LOST:
+            sets.alpha[i, k] = 0.0
+        else:
+            sets.seen[i, k] = stamp
+    sets.alpha[i, target] += gamma
+    return change

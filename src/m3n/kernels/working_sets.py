@@ -1,0 +1,135 @@
+"""Working sets: for every example a few outputs with weights, kept as lists of parts.
+
+Slot k of example i holds an output's parts, its loss and its weight; the weights of an example sum to one. Slots
+without weight are remembered as long as there is room.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from m3n.kernels._jit import kernel
+from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_of, scatter, score_of, workspace
+
+
+class Sets(NamedTuple):
+    """Working sets, up to ``capacity`` outputs per example."""
+
+    parts: np.ndarray  # (n, capacity, most parts)
+    counts: np.ndarray  # (n, capacity) number of parts
+    alpha: np.ndarray  # (n, capacity) weights, summing to one for every example
+    losses: np.ndarray  # (n, capacity)
+    seen: np.ndarray  # (n, capacity) when the slot was last the best or had weight
+    used: np.ndarray  # (n,) slots in use
+
+
+@kernel
+def include(sets, i, parts, count, loss, stamp):
+    """Put an output into example i's working set unless it is there. False if there is no room.
+
+    A slot without weight that was not seen for longest makes room first.
+    """
+    used, capacity = sets.used[i], sets.alpha.shape[1]
+    oldest = -1
+    for k in range(used):
+        if sets.counts[i, k] == count and same(sets.parts[i, k], parts, count):
+            return True
+        if sets.alpha[i, k] == 0.0 and (oldest < 0 or sets.seen[i, k] < sets.seen[i, oldest]):
+            oldest = k
+    slot = used
+    if used == capacity:
+        slot = oldest
+        if slot < 0:
+            return False
+    else:
+        sets.used[i] += 1
+    for m in range(count):
+        sets.parts[i, slot, m] = parts[m]
+    sets.counts[i, slot] = count
+    sets.losses[i, slot] = loss
+    sets.alpha[i, slot] = 0.0
+    sets.seen[i, slot] = stamp
+    return True
+
+
+@kernel
+def same(a, b, count):
+    """Whether two lists of parts agree."""
+    for m in range(count):
+        if a[m] != b[m]:
+            return False
+    return True
+
+
+@kernel
+def rate(sets, i, theta, scores):
+    """Scores of all slots; the best one and the average under alpha."""
+    target, average = 0, 0.0
+    for k in range(sets.used[i]):
+        scores[k] = score_of(theta, sets.parts[i, k], sets.counts[i, k])
+        average += sets.alpha[i, k] * scores[k]
+        if scores[k] > scores[target]:
+            target = k
+    return target, average
+
+
+@kernel
+def append_violated(space, rows, costs, sets, order, start, stamp, eps, scale, w, violations):
+    """Put the best output under scale * w into the working sets where it beats their best by more than ``eps``.
+
+    ``violations[i]`` says by how much it did. Returns the next position, as a full working set ends the sweep.
+    """
+    work = workspace(space)
+    theta, found = np.empty(rows.sizes.max()), np.empty(sets.parts.shape[2], np.int64)
+    scores = np.empty(sets.alpha.shape[1])
+    for at in range(start, order.shape[0]):
+        i = order[at]
+        local = theta[: rows.sizes[i]]
+        gather(rows, i, w, local)
+        add_costs(costs, i, local, 1.0)
+        value, count = best(space, i, local, found, work)
+        target, _ = rate(sets, i, local, scores)
+        violations[i] = max(value - scores[target], 0.0)
+        if violations[i] > eps and not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
+            return at
+    return order.shape[0]
+
+
+@kernel
+def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
+    """The best outputs of all working sets as one plane: adds sum psi to ``vector``, returns sums of value, loss."""
+    size = rows.sizes.max()
+    theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
+    touched, scores = np.empty(size, np.int64), np.empty(sets.alpha.shape[1])
+    value, loss = 0.0, 0.0
+    for i in range(rows.sizes.shape[0]):
+        local = theta[: rows.sizes[i]]
+        gather(rows, i, w, local)
+        value -= score_of(local, gold[i], gold_counts[i])
+        add_costs(costs, i, local, 1.0)
+        target, _ = rate(sets, i, local, scores)
+        value += scores[target]
+        loss += sets.losses[i, target]
+        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
+        moved = add_parts(delta, marked, touched, moved, sets.parts[i, target], sets.counts[i, target], -1.0)
+        scatter(rows, i, delta, touched, moved, 1.0, vector)
+        clear(delta, marked, touched, moved)
+    return value, loss
+
+
+@kernel
+def totals_of(rows, sets, gold, gold_counts, lam, u):
+    """u = w(alpha) and b, from the working sets alone: what sweeps keep incrementally."""
+    n = rows.sizes.shape[0]
+    size = rows.sizes.max()
+    delta, marked, touched = np.zeros(size), np.zeros(size, np.bool_), np.empty(size, np.int64)
+    b = 0.0
+    for i in range(n):
+        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
+        for k in range(sets.used[i]):
+            if sets.alpha[i, k] > 0.0:
+                b += sets.alpha[i, k] * sets.losses[i, k] / n
+                moved = add_parts(delta, marked, touched, moved, sets.parts[i, k], sets.counts[i, k], -sets.alpha[i, k])
+        scatter(rows, i, delta, touched, moved, 1.0 / (lam * n), u)
+        clear(delta, marked, touched, moved)
+    return b

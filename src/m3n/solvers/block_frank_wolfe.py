@@ -1,0 +1,233 @@
+"""Block-coordinate Frank-Wolfe on the dual, with exact line search and weighted averaging.
+
+D is maximised over one example's alpha_i at a time: the max-oracle of example i gives the best corner y*, and alpha_i
+moves towards it by the step that maximises D on the segment. A visit costs one oracle call and a sparse update of w;
+nothing has to be tuned. Formulas and the sparse averaging stand in ``m3n.kernels.frank_wolfe``.
+
+Options, each a small object: the *order* of visits, the *move* and the *cache*.
+
+- ``GapSampling``: examples are drawn in proportion to their share of the duality gap when last visited.
+- ``Pairwise``: weight moves from the worst output of the working set to the best one, instead of from all of them.
+- ``PlaneCache``: between two oracle sweeps come sweeps that only choose among the outputs in the working sets.
+
+The primal point is the weighted average of the iterates (weights growing like k), whose J converges as fast as D; the
+dual point is the better one of alpha and its average.
+
+Letters: w = w(alpha), b = sum ell alpha, gamma step, k visits. Cost per pass: n oracle calls. Memory: 3 dim numbers
+and a few outputs per example.
+
+References: Lacoste-Julien, Jaggi, Schmidt, Pletscher, "Block-coordinate Frank-Wolfe optimization for structural SVMs",
+2013; Shah, Kolmogorov, Lampert, "A multi-plane block-coordinate Frank-Wolfe algorithm", 2015; Osokin, Alayrac,
+Lukasewitz, Dokania, Lacoste-Julien, "Minding the gaps for block Frank-Wolfe optimization of structured SVMs", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from m3n.kernels.frank_wolfe import Totals, sweep
+from m3n.kernels.working_sets import Sets
+from m3n.problem import Problem
+from m3n.solvers.base import Solver
+from m3n.solvers.working_sets import copied, enlarged, gold_sets
+
+
+class Order(Protocol):
+    """In which order a pass visits the examples."""
+
+    def visits(self, random: np.random.Generator, gaps: np.ndarray, passes: int) -> Iterator[np.ndarray]:
+        """The examples of pass number ``passes`` in one or more pieces; ``gaps`` are kept up to date in between."""
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """Every example once per pass, in a new random order each time."""
+
+    def visits(self, random: np.random.Generator, gaps: np.ndarray, passes: int) -> Iterator[np.ndarray]:
+        """A permutation."""
+        yield random.permutation(len(gaps))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Examples drawn with replacement, as in the analysis of the method."""
+
+    def visits(self, random: np.random.Generator, gaps: np.ndarray, passes: int) -> Iterator[np.ndarray]:
+        """Independent draws."""
+        yield random.integers(len(gaps), size=len(gaps))
+
+
+@dataclass(frozen=True)
+class GapSampling:
+    """Examples drawn in proportion to their share of the duality gap when last visited.
+
+    Parameters
+    ----------
+    refresh : int
+        Every so many passes all examples are visited once, as old gaps mislead.
+    pieces : int
+        In how many pieces a pass is drawn; every piece uses the newest gaps.
+    """
+
+    refresh: int = 10
+    pieces: int = 10
+
+    def visits(self, random: np.random.Generator, gaps: np.ndarray, passes: int) -> Iterator[np.ndarray]:
+        """Draws in proportion to the gaps; now and then a permutation."""
+        n = len(gaps)
+        if passes % self.refresh == 0:
+            yield random.permutation(n)
+            return
+        size = -(-n // self.pieces)
+        for done in range(0, n, size):
+            share = gaps / gaps.sum() if gaps.sum() > 0.0 else None
+            yield random.choice(n, size=min(size, n - done), p=share)
+
+
+@dataclass(frozen=True)
+class Toward:
+    """The Frank-Wolfe step: from alpha_i towards the best output."""
+
+    pairwise: ClassVar[bool] = False
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """The pairwise step: from the worst output that has weight to the best one."""
+
+    pairwise: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class PlaneCache:
+    """Sweeps over the working sets between two oracle sweeps.
+
+    Parameters
+    ----------
+    sweeps : int
+        How many of them.
+    """
+
+    sweeps: int = 5
+
+
+@dataclass(frozen=True)
+class BlockFrankWolfeState:
+    """alpha as working sets, with w(alpha) and the averages."""
+
+    u: np.ndarray  # w(alpha)
+    lag: np.ndarray  # q, see the kernel
+    sets: Sets
+    totals: tuple[float, float, float, float]  # b, its lag, P, k
+    gaps: np.ndarray  # (n,) n times the block's share of the duality gap at its last visit
+    w: np.ndarray  # the weighted average, or w(alpha) where that is optimal
+    alpha_dual: float  # D(alpha)
+    average_dual: float  # D of the averaged alpha
+    passes: int = 0
+    moved: bool = True
+
+    @property
+    def primal(self) -> float:
+        """Unknown: every visit sees other weights."""
+        return np.nan
+
+    @property
+    def dual(self) -> float:
+        """D at alpha or at its average."""
+        return max(self.alpha_dual, self.average_dual)
+
+    @property
+    def stalled(self) -> bool:
+        """All examples were visited and nothing changed: alpha is optimal up to rounding."""
+        return not self.moved
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        estimate = float(self.gaps.mean()) if np.isfinite(self.gaps).all() else np.inf
+        return {"duality_gap_estimate": estimate, "outputs": float(self.sets.used.mean())}
+
+
+@dataclass(frozen=True)
+class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
+    """Block-coordinate Frank-Wolfe.
+
+    Parameters
+    ----------
+    order : Shuffled, Uniform or GapSampling
+        In which order examples are visited.
+    move : Toward or Pairwise
+        How weight moves at a visit.
+    cache : PlaneCache or None
+        Cached sweeps between two oracle sweeps; None makes none.
+    seed : int
+        Seed of the order.
+    """
+
+    order: Order = field(default_factory=Shuffled)
+    move: Toward | Pairwise = field(default_factory=Toward)
+    cache: PlaneCache | None = None
+    seed: int = 0
+
+    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    native: ClassVar[str | None] = "duality_gap_estimate"
+    rate: ClassVar[str] = "R^2 / (lam eps)"
+    exponent: ClassVar[float | None] = -1.0
+
+    def init(self, problem: Problem) -> BlockFrankWolfeState:
+        """All weight on gold: w = 0, D = 0. No oracle call."""
+        zero = np.zeros(problem.dim)
+        sets = gold_sets(problem.blocks)
+        return BlockFrankWolfeState(zero, zero, sets, (0.0, 0.0, 1.0, 0.0), np.full(problem.n, np.inf), zero, 0.0, 0.0)
+
+    def step(self, problem: Problem, state: BlockFrankWolfeState) -> BlockFrankWolfeState:
+        """One pass of n visits, then the cached sweeps."""
+        run = _Pass(problem, self, state)
+        for order in self.order.visits(run.random, run.gaps, state.passes):
+            run.visit(order, ask=True)
+        for _ in range(self.cache.sweeps if self.cache else 0):
+            run.visit(run.random.permutation(problem.n), ask=False)
+        return run.state()
+
+
+class _Pass:
+    """A copy of the state that kernels change."""
+
+    def __init__(self, problem: Problem, solver: BlockFrankWolfe, state: BlockFrankWolfeState):
+        self.problem, self.solver = problem, solver
+        self.passes = state.passes + 1
+        self.random = np.random.default_rng([solver.seed, self.passes])
+        self.u, self.lag, self.gaps = state.u.copy(), state.lag.copy(), state.gaps.copy()
+        self.sets = copied(state.sets)
+        self.totals = Totals(*(np.array([number]) for number in state.totals))
+        self.zeros = np.zeros(problem.dim)
+        self.before = state.u
+        self.visited = np.zeros(problem.n, bool)
+
+    def visit(self, order: np.ndarray, ask: bool) -> None:
+        """One sweep; working sets grow where the kernel finds no room."""
+        at = 0
+        while at < len(order):
+            at = self.problem.blocks.run(
+                sweep, self.sets, self.totals, order, at, self.passes, ask, self.solver.move.pairwise,
+                self.problem.lam, self.u, self.lag, self.zeros, self.gaps,
+            )  # fmt: skip
+            if at < len(order):
+                self.sets = enlarged(self.sets)
+        if ask:
+            self.visited[order] = True
+            self.problem.hard_calls += len(order)
+
+    def state(self) -> BlockFrankWolfeState:
+        """The new state, with the averages written out."""
+        b, lag, product, visits = (float(total[0]) for total in self.totals)
+        average = self.problem.combine((1.0, -product), (self.u, self.lag))
+        duals = self.problem.dual(self.u, b), self.problem.dual(average, b - product * lag)
+        moved = not (self.visited.all() and np.array_equal(self.u, self.before))
+        return BlockFrankWolfeState(
+            self.u, self.lag, self.sets, (b, lag, product, visits), self.gaps, average if moved else self.u, *duals,
+            self.passes, moved,
+        )  # fmt: skip

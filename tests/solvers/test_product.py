@@ -1,0 +1,207 @@
+"""Every solver on every kind of small problem: one optimum, true certificates, honest counters."""
+
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+
+from m3n import MissingOracle, Problem, Status, WrongObjective, minimize
+from m3n.features import Dense
+from m3n.losses import Hamming
+from m3n.solvers import (
+    BY_NAME,
+    SMO,
+    BlockFrankWolfe,
+    ExcessiveGap,
+    GapSampling,
+    Pairwise,
+    PlaneCache,
+    Subgradient,
+    Uniform,
+)
+from m3n.structures import Multiclass
+from tests.test_blocks import edge_problem
+from tests.tiny import Enumerated, chain_problem, multiclass_problem
+
+SOLVERS = {
+    **{name: kind() for name, kind in BY_NAME.items()},
+    "excessive_gap, uniform centre": ExcessiveGap(center="uniform"),
+    "block_frank_wolfe, gap sampling": BlockFrankWolfe(order=GapSampling()),
+    "block_frank_wolfe, with replacement": BlockFrankWolfe(order=Uniform()),
+    "block_frank_wolfe, pairwise": BlockFrankWolfe(move=Pairwise()),
+    "block_frank_wolfe, cached": BlockFrankWolfe(cache=PlaneCache(3)),
+    "block_frank_wolfe, pairwise, cached": BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(3), order=GapSampling()),
+}
+PROBLEMS = {"chain": chain_problem, "multiclass": multiclass_problem, "edges": edge_problem}
+NO_DUAL = (Subgradient,)
+
+
+@pytest.fixture(params=SOLVERS)
+def solver(request):
+    return SOLVERS[request.param]
+
+
+@pytest.fixture(params=PROBLEMS)
+def problem(request):
+    return PROBLEMS[request.param](seed=3)
+
+
+def arrays_of(thing):
+    """All arrays that a state holds."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif is_dataclass(thing):
+        for entry in fields(thing):
+            yield from arrays_of(getattr(thing, entry.name))
+    elif isinstance(thing, (tuple, list)):
+        for entry in thing:
+            yield from arrays_of(entry)
+
+
+def test_optimum_of_an_independent_solver(solver, problem):
+    best = Enumerated.of(problem).optimum()
+    result = minimize(problem, solver, tol=5e-3, max_passes=4000)
+    known = result.certificate
+    assert known.dual <= best + 1e-9 <= known.primal + 2e-9
+    assert known.primal == pytest.approx(Enumerated.of(problem).primal(result.w), abs=1e-10)
+    if isinstance(solver, NO_DUAL):
+        assert known.primal - best < 5e-3
+        assert known.dual == 0.0  # nobody's dual but gold's
+    else:
+        assert result.status in (Status.TOLERANCE, Status.STALLED)
+        assert known.gap <= 5e-3
+
+
+def test_weak_duality_at_every_state(solver, problem):
+    known = Enumerated.of(problem)
+    best = known.optimum()
+    state = solver.init(problem)
+    for _ in range(30):
+        assert state.dual <= best + 1e-9
+        assert known.primal(state.w) >= best - 1e-9
+        if not np.isnan(state.primal):
+            assert state.primal == pytest.approx(known.primal(state.w), abs=1e-10)
+        if state.stalled:
+            break
+        state = solver.step(problem, state)
+
+
+def test_same_seed_same_result(solver, problem):
+    first, second = (minimize(problem, solver, tol=0.0, max_passes=25) for _ in range(2))
+    np.testing.assert_array_equal(first.w, second.w)
+    assert first.certificate == second.certificate
+    assert [r.passes for r in first.trace] == [r.passes for r in second.trace]
+
+
+def test_states_are_not_changed_in_place(solver, problem):
+    state = solver.init(problem)
+    for _ in range(4):
+        copies = [array.copy() for array in arrays_of(state)]
+        new = solver.step(problem, state)
+        for array, copy in zip(arrays_of(state), copies, strict=True):
+            np.testing.assert_array_equal(array, copy)
+        state = new
+
+
+def test_a_resumed_run_goes_on(solver, problem):
+    half = minimize(problem, solver, tol=0.0, max_passes=20)
+    rest = minimize(problem, solver, tol=0.0, max_passes=20, resume=half)
+    assert rest.certificate.gap <= half.certificate.gap
+    state, later = half.state, []
+    for _ in range(25):
+        state = state if state.stalled else solver.step(problem, state)
+        later.append(state.w)
+    assert any(np.array_equal(rest.state.w, w) for w in later)  # no step is lost or repeated
+
+
+def test_metrics_contain_the_native_quantity(solver, problem):
+    state = solver.step(problem, solver.init(problem))
+    assert all(isinstance(value, (int, float)) for value in state.metrics.values())
+    assert solver.native is None or solver.native in state.metrics
+    assert solver.rate
+
+
+class Counting(Multiclass):
+    """Counts what is really asked of it, in examples."""
+
+    calls = 0
+
+    def space(self):
+        return None  # no compiled functions: everything passes through here
+
+    def hard(self, theta, threads=None):
+        Counting.calls += self.n
+        return super().hard(theta)
+
+    def soft(self, theta, mu, threads=None):
+        Counting.calls += self.n
+        values, marginals = super().soft(theta, mu)
+        return values, marginals
+
+    def select(self, examples):
+        part, rows = super().select(examples)
+        return Counting(part.n, self.labels), rows
+
+
+def test_counters_equal_real_calls(solver):
+    if isinstance(solver, SMO):
+        pytest.skip("its oracle on the support exists in compiled form only")
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(6, 3)), random.integers(3, size=6)
+    problem = Problem(Counting(6, 3), Dense(X, 3), y, loss=Hamming(), lam=0.1, n_jobs=1)
+    Counting.calls = 0
+    result = minimize(problem, solver, tol=0.0, max_passes=20)
+    assert result.hard_calls + result.soft_calls == Counting.calls > 0
+    assert result.trace[-1].passes == Counting.calls / 6
+    assert 0 < result.trace[-1].evaluation_calls < Counting.calls
+
+
+def test_compiled_and_interpreted_visits_agree(solver):
+    """A structure without compiled functions runs the same kernels in the interpreter."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(6, 3)), random.integers(3, size=6)
+    settings = {"loss": Hamming(), "lam": 0.1, "n_jobs": 1}
+    compiled = Problem(Multiclass(6, 3), Dense(X, 3), y, **settings)
+    plain = Problem(Counting(6, 3), Dense(X, 3), y, **settings)
+    if isinstance(solver, SMO):
+        pytest.skip("its oracle on the support exists in compiled form only")
+    results = [minimize(p, solver, tol=0.0, max_passes=12) for p in (compiled, plain)]
+    np.testing.assert_allclose(results[0].w, results[1].w, atol=1e-9)
+    assert results[0].certificate.dual == pytest.approx(results[1].certificate.dual, abs=1e-9)
+
+
+class MaxOnly(Multiclass):
+    oracles = frozenset({"hard"})
+
+
+class ExpOnly(Multiclass):
+    oracles = frozenset({"soft"})
+
+
+def test_refuses_structures_without_its_oracle(solver):
+    X, y = np.eye(3), [0, 1, 2]
+    for structure in (MaxOnly(3, 3), ExpOnly(3, 3)):
+        problem = Problem(structure, Dense(X, 3), y, loss=Hamming(), lam=0.1)
+        if solver.requires <= structure.oracles and "hard" in structure.oracles:
+            assert minimize(problem, solver, tol=10.0).converged
+        else:
+            with pytest.raises(MissingOracle, match="needs the"):
+                minimize(problem, solver)
+
+
+def test_refuses_a_crf_or_solves_it(solver):
+    problem = chain_problem(temperature=1.0)
+    if solver.requires_smooth is None:
+        with pytest.raises(WrongObjective, match=rf"{type(solver).__name__} .*at temperature 1 choose from \["):
+            minimize(problem, solver)
+        return
+    best = Enumerated.of(problem).optimum()
+    result = minimize(problem, solver, tol=1e-4, max_passes=3000)
+    assert result.converged
+    assert result.certificate.dual <= best + 1e-9 <= result.certificate.primal + 2e-9
+
+
+@pytest.mark.parametrize("lam", [0.0, -1.0, np.nan, np.inf])
+def test_refuses_impossible_regularisation(lam):
+    with pytest.raises(ValueError, match="lam must be a positive finite number"):
+        chain_problem(lam=lam)
