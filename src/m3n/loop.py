@@ -217,6 +217,7 @@ class _Run:
         self.trace: list[Record] = []
         self.certified: Any = None  # the state that the certificate speaks of
         self.last_passes = 0.0
+        self.patience = 1.0  # passes until the next certificate
         self.evaluation_seconds = 0.0
         self.evaluation_calls = 0
 
@@ -268,10 +269,8 @@ class _Run:
                 return Status.CALLBACK
 
     def _due(self) -> bool:
-        """Whenever it is free of charge; else after 2, 3, 4, 5, 7, 10, 14, 20, 30, ... passes, then every twentieth."""
-        if not np.isnan(self.state.primal):
-            return True
-        return self.passes - self.last_passes >= max(1.0, min(10.0, self.last_passes / 3), self.last_passes / 20)
+        """Whenever a certificate is free of charge; else when ``_patience`` says so."""
+        return not np.isnan(self.state.primal) or self.passes - self.last_passes >= self.patience - 0.5
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
@@ -283,6 +282,7 @@ class _Run:
         self.evaluation_seconds += time.perf_counter() - begin
         record = self._record()
         self.trace.append(record)
+        self.patience = _patience(self.trace, self.tol)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
         snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds, self.state)
         begin = time.perf_counter()
@@ -330,6 +330,23 @@ class _Run:
         calls = self.calls
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, seconds, self.certificate)
         return Result(self.w, self.certificate, status, self.trace, *calls, seconds, self.solver, self.state)
+
+
+def _patience(trace: list[Record], tol: float) -> float:
+    """Passes until the next certificate.
+
+    A third of all passes so far, but at most ten or a twentieth of them; up to half or twice as long where the last two
+    certificates promise to reach the tolerance sooner or much later, by a power law.
+    """
+    last = trace[-1]
+    usual = max(1.0, min(10.0, last.passes / 3), last.passes / 20)
+    past = [r for r in trace if 0 < r.passes < last.passes and r.gap > last.gap > 0]
+    if not past or tol <= 0:
+        return usual
+    slope = np.log(past[-1].gap / last.gap) / np.log(last.passes / past[-1].passes)
+    growth = np.exp(min(max(np.log(last.gap / tol), 0.0) / slope, 1.0))
+    expected = last.passes * (growth - 1.0) - 1.0  # the last pass is for the certificate
+    return float(max(1.0, min(max(expected, usual / 2), 2 * usual)))
 
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:

@@ -72,9 +72,10 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
                 gamma = gain * lam * n / norm
             change = shift(sets, i, target, source, gamma, stamp) / n
             scatter(rows, i, delta, touched, moved, -gamma / (lam * n), w)
-            scatter(rows, i, delta, touched, moved, -gamma / (lam * n * totals.product[0]), q)
             totals.b[0] += change
-            totals.lag[0] += change / totals.product[0]
+            if totals.visits[0] > 0.0:  # the first iterate has rho = 1: the average begins there
+                scatter(rows, i, delta, touched, moved, -gamma / (lam * n * totals.product[0]), q)
+                totals.lag[0] += change / totals.product[0]
             clear(delta, marked, touched, moved)
         advance(totals)
     return order.shape[0]
@@ -85,7 +86,7 @@ def advance(totals):
     """One more iterate in the weighted average."""
     totals.visits[0] += 1.0
     k = totals.visits[0]
-    if k > 1.0:  # the first iterate has rho = 1: the average begins there
+    if k > 1.0:
         totals.product[0] *= 1.0 - 2.0 / (k + 1.0)
 
 
