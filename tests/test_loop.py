@@ -84,6 +84,30 @@ def test_time_limit():
     assert time.perf_counter() - begin < 5.0
 
 
+def own_passes(result, problem):
+    last = result.trace[-1]
+    return (last.hard_calls + last.soft_calls - last.evaluation_calls) / problem.n
+
+
+def test_limits_can_spare_the_evaluation():
+    problem = chain_problem()
+    charged = minimize(problem, tol=0.0, max_passes=40)
+    spared = minimize(problem, tol=0.0, max_passes=40, charge_evaluation=False)
+    assert charged.status is spared.status is Status.PASS_LIMIT
+    assert own_passes(spared, problem) == 40  # one pass per step: the limit is met exactly
+    assert own_passes(charged, problem) < 40
+    assert charged.trace[-1].passes <= 40 < spared.trace[-1].passes
+
+
+def test_slow_callbacks_do_not_use_up_the_solvers_time():
+    slow = {"tol": 0.0, "max_seconds": 0.05, "callbacks": [lambda snapshot: time.sleep(0.02)]}
+    charged = minimize(chain_problem(), **slow)
+    spared = minimize(chain_problem(), **slow, charge_evaluation=False)
+    assert charged.status is spared.status is Status.TIME_LIMIT
+    assert len(charged.trace) <= 4 < len(spared.trace)
+    assert charged.trace[-1].solver_seconds < 0.05 <= spared.trace[-1].solver_seconds
+
+
 def test_callback_stops_and_all_callbacks_are_called():
     seen = []
     result = minimize(chain_problem(), tol=0.0, callbacks=[lambda s: len(seen) >= 2, seen.append])
