@@ -25,6 +25,7 @@ RANKS = {
     "loop": 5,
     "callbacks": 6,
     "report": 6,
+    "race": 7,
     "estimators": 7,
     "cli": 8,
 }

@@ -155,9 +155,7 @@ def minimize(
     Result
         Weights, certificate, the reason of the stop and the trace.
     """
-    for name, limit in (("tol", tol), ("max_passes", max_passes), ("max_seconds", max_seconds)):
-        if limit is not None and not limit >= 0:
-            raise ValueError(f"{name} must not be negative, got {limit}")
+    check_limits(tol=tol, max_passes=max_passes, max_seconds=max_seconds)
     solver = resolve_solver(solver)
     _check_oracles(problem, solver)
     if resume is not None and type(resume.solver) is not type(solver):
@@ -166,6 +164,13 @@ def minimize(
     run = _Run(problem, solver, *goal, tuple(callbacks), resume, charge_evaluation)
     with single_threaded_blas(), run.interrupt:
         return run.go()
+
+
+def check_limits(**limits: float | None) -> None:
+    """Refuse limits that no run could keep."""
+    for name, limit in limits.items():
+        if limit is not None and not limit >= 0:
+            raise ValueError(f"{name} must not be negative, got {limit}")
 
 
 class _Interrupt:
