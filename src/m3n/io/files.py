@@ -55,10 +55,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
         The whole file.
     """
     target = Path(path)
-    directory = target.parent
-    if not directory.is_dir():
-        raise FileNotFoundError(f"cannot write {str(target)!r}: the folder {str(directory)!r} does not exist")
-    handle, temporary = tempfile.mkstemp(dir=directory, prefix=target.name, suffix=".part")
+    check_writable(target)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
@@ -69,6 +67,24 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path to which no file can be written.
+
+    Parameters
+    ----------
+    path : path
+        Where a file is to be written later.
+    """
+    target = Path(path)
+    folder = os.fspath(target.parent)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: the folder {folder!r} does not exist")
+    if target.is_dir():
+        raise IsADirectoryError(f"cannot write {os.fspath(path)!r}: this is a folder")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"cannot write {os.fspath(path)!r}: the folder {folder!r} does not allow it")
 
 
 def _umask() -> int:
