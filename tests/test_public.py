@@ -10,6 +10,7 @@ import pytest
 from numpydoc.docscrape import NumpyDocString
 
 import m3n
+import m3n.race
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,6 +57,7 @@ def public_objects():
         m3n.datasets,
         m3n.features,
         m3n.losses,
+        m3n.race,
         m3n.report,
         m3n.solvers,
         m3n.structures,
@@ -119,7 +121,8 @@ def blocks(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extending.md", "docs/theory.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/comparing.md", "docs/extending.md", "docs/theory.md"],
 )
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
     """All Python blocks of a page, one after another, as a reader would type them."""

@@ -55,6 +55,7 @@ def test_digits_table_json_and_picture(contestants, tmp_path):
     assert [solver["name"] for solver in read["solvers"]] == ["ExcessiveGap", "FrankWolfe", "Blind"]
     assert read["solvers"][0]["gap"] <= 0.3
     assert read["goal"] == {"tol": 0.3, "max_passes": 60, "max_seconds": 5}
+    assert read["problem"]["data"] == "noisy digit strings (seed 0)"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 20_000
 

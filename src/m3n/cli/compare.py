@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -74,8 +74,9 @@ def run(problem: Problem, data: Data, race: Race) -> int:
         max_seconds=race.max_seconds,
         progress=not race.quiet,
     )
+    result = replace(result, problem={"data": data.name, **result.problem})
     print_table(result, console)
-    _write(result, data, race)
+    _write(result, race)
     if result.interrupted:
         return INTERRUPTED
     return 1 if result.contradiction or not any(entry.status for entry in result.entries) else 0
@@ -105,21 +106,23 @@ def _headline(problem: Problem, data: Data) -> str:
     )
 
 
-def _write(result: Comparison, data: Data, race: Race) -> None:
+def _write(result: Comparison, race: Race) -> None:
     if race.json is not None:
         result.save_json(race.json)
     if race.plot is not None:
-        write_atomically(race.plot, _picture(result, data, race.plot.suffix.lstrip(".").lower()))
+        write_atomically(race.plot, _picture(result, race.plot.suffix.lstrip(".").lower()))
 
 
-def _picture(result: Comparison, data: Data, kind: str) -> bytes:
+def _picture(result: Comparison, kind: str) -> bytes:
     from matplotlib.figure import Figure
 
     from m3n.report import comparison_size, plot_comparison
 
     figure = Figure(figsize=comparison_size(result), layout="constrained")
     plot_comparison(result, figure)
-    figure.suptitle(f"{data.name}, lam = {result.problem['lam']:.3g}", fontsize=10)
+    about = result.problem
+    objective = "CRF" if about["temperature"] else "M3N"
+    figure.suptitle(f"{about['data']}, {objective}, lam = {about['lam']:.3g}", fontsize=10)
     content = BytesIO()
     figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
