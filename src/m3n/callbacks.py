@@ -8,7 +8,7 @@ from typing import Any
 
 from m3n.loop import Snapshot
 
-LONGEST = 28  # characters of a label: the whole line fits into 80 columns
+LONGEST = 26  # characters of a label: the whole line fits into 80 columns
 
 
 class ProgressBar:
@@ -31,7 +31,7 @@ class ProgressBar:
 
         self.progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=10),
+            BarColumn(bar_width=8 if label else 10),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
             console=console or Console(stderr=True),
@@ -65,13 +65,14 @@ class ProgressBar:
             return f"pass {record.passes:.0f} primal {record.primal:.4g} dual {record.dual:.4g} gap {record.gap:.1e}"
         blind = snapshot.state is not None and snapshot.state.dual == -math.inf  # a gap would be made up
         return f"{self.label} pass {record.passes:.0f} " + (
-            f"primal {record.primal:.4g}" if blind else f"gap {record.gap:.1e}"
+            f"primal {record.primal:.3g}" if blind else f"gap {record.gap:.1e}"
         )
 
     def _share(self, snapshot: Snapshot) -> float:
         """Progress in the logarithm of the gap, or towards a limit if that is nearer."""
         record = snapshot.record
-        shares = [record.passes / snapshot.max_passes, record.seconds / snapshot.max_seconds]
+        limits = ((record.passes, snapshot.max_passes), (record.seconds, snapshot.max_seconds))
+        shares = [spent / limit if limit else 1.0 for spent, limit in limits]
         if 0 < snapshot.tol < self.first_gap and record.gap > 0:
             shares.append(math.log(self.first_gap / record.gap) / math.log(self.first_gap / snapshot.tol))
         return min(1.0, max(shares))

@@ -52,6 +52,7 @@ def test_json_has_the_gaps_of_figure_1(race):
         assert record["primal_gap"] == record["primal"] - document["best"]["dual"] <= record["gap"]
         assert record["dual_gap"] == document["best"]["primal"] - record["dual"] <= record["gap"]
     assert eg["trace"][-1]["passes"] == eg["passes"]
+    assert eg["trace"][-1]["seconds"] == eg["seconds"]
     assert (eg["trace"][-1]["hard_calls"], eg["trace"][-1]["soft_calls"]) == (eg["hard_calls"], eg["soft_calls"])
     assert all(record["dual"] is record["gap"] is record["dual_gap"] is None for record in blind["trace"])
     assert blind["gap"] is None

@@ -281,6 +281,14 @@ def test_progress_says_which_solver_runs(capsys):
     assert all(len(line) <= 80 for line in shown.err.splitlines())
 
 
+def test_a_race_without_any_budget_shows_the_start():
+    for limit in ("max_passes", "max_seconds"):
+        (entry,) = compare(chain_problem(), [FrankWolfe()], **{limit: 0.0}, progress=True).entries
+        assert entry.error == ""
+        assert entry.passes == 0
+        assert entry.gap > 0
+
+
 def test_entries_can_be_asked_for_by_name():
     race = compare(chain_problem(), {"mine": FrankWolfe()}, max_passes=5)
     assert race["mine"] is race.entries[0]
