@@ -25,9 +25,10 @@ RANKS = {
     "solvers": 5,
     "loop": 6,
     "callbacks": 7,
-    "report": 7,
-    "estimators": 8,
-    "cli": 9,
+    "race": 8,
+    "report": 9,
+    "estimators": 10,
+    "cli": 11,
 }
 
 

@@ -84,6 +84,30 @@ def test_time_limit():
     assert time.perf_counter() - begin < 5.0
 
 
+def own_passes(result, problem):
+    last = result.trace[-1]
+    return (last.hard_calls + last.soft_calls - last.evaluation_calls) / problem.n
+
+
+def test_limits_can_spare_the_evaluation():
+    problem = chain_problem()
+    charged = minimize(problem, tol=0.0, max_passes=40)
+    spared = minimize(problem, tol=0.0, max_passes=40, charge_evaluation=False)
+    assert charged.status is spared.status is Status.PASS_LIMIT
+    assert own_passes(spared, problem) == 40  # one pass per step: the limit is met exactly
+    assert own_passes(charged, problem) < 40
+    assert charged.trace[-1].passes <= 40 < spared.trace[-1].passes
+
+
+def test_slow_callbacks_do_not_use_up_the_solvers_time():
+    slow = {"tol": 0.0, "max_seconds": 0.05, "callbacks": [lambda snapshot: time.sleep(0.02)]}
+    charged = minimize(chain_problem(), **slow)
+    spared = minimize(chain_problem(), **slow, charge_evaluation=False)
+    assert charged.status is spared.status is Status.TIME_LIMIT
+    assert len(charged.trace) <= 4 < len(spared.trace)
+    assert charged.trace[-1].solver_seconds < 0.05 <= spared.trace[-1].solver_seconds
+
+
 def test_callback_stops_and_all_callbacks_are_called():
     seen = []
     result = minimize(chain_problem(), tol=0.0, callbacks=[lambda s: len(seen) >= 2, seen.append])
@@ -274,6 +298,10 @@ def test_the_run_is_logged(caplog):
     assert "tolerance reached after" in caplog.text
 
 
+class Blind:
+    dual = -np.inf
+
+
 def snapshot(seconds=10.0, gap=0.1, passes=50.0, **goal):
     record = Record(passes, seconds, 0, 0, 1.0, 1.0 - gap, gap)
     return Snapshot(record, np.zeros(1), **{"tol": 1e-3, "max_passes": np.inf, "max_seconds": np.inf, **goal})
@@ -292,6 +320,22 @@ def test_progress_bar_shows_the_certificate():
     assert "…" not in shown  # nothing is cut off
     assert "pass 50" in shown
     assert "gap 1.0e-02" in shown
+    assert "left" in shown
+
+
+@pytest.mark.parametrize("state, value", [(None, "gap 1.0e-02 "), (Blind(), "primal 1 ")])
+def test_progress_bar_with_a_label_fits_as_well(state, value):
+    from dataclasses import replace
+    from io import StringIO
+
+    from rich.console import Console
+
+    text = StringIO()
+    with ProgressBar(Console(file=text, force_terminal=True, width=80), label="3/9 " + 30 * "X") as bar:
+        bar(snapshot(seconds=1.0, gap=1.0, passes=5.0))
+        bar(replace(snapshot(seconds=100.0, gap=0.01, passes=500.0), state=state))
+    shown = text.getvalue()
+    assert "3/9 " + 21 * "X" + "… pass 500 " + value in shown  # without a dual there is no gap to show
     assert "left" in shown
 
 

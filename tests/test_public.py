@@ -10,14 +10,15 @@ import pytest
 from numpydoc.docscrape import NumpyDocString
 
 import m3n
+import m3n.race
 
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
-    "callbacks", "checks", "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers",
-    "structures",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
+    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
+    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "load", "losses",
+    "minimize", "report", "solvers", "structures",
 }  # fmt: skip
 
 
@@ -33,9 +34,11 @@ def test_exported_names():
 
 def test_names_stay_what_they_are_after_submodules_are_imported():
     import m3n.loop
+    import m3n.race.run
     import m3n.solvers.excessive_gap
 
     assert callable(m3n.minimize)
+    assert callable(m3n.compare)
     assert callable(m3n.excessive_gap)
     assert m3n.solvers.ExcessiveGap().schedule == "adaptive"
 
@@ -54,6 +57,7 @@ def public_objects():
         m3n.datasets,
         m3n.features,
         m3n.losses,
+        m3n.race,
         m3n.report,
         m3n.solvers,
         m3n.structures,
@@ -104,6 +108,7 @@ def test_docstring_parameters_are_those_of_the_signature(name):
 def test_settings_and_entry_points_document_every_parameter():
     """Where a user chooses settings, a missing "Parameters" section is a defect."""
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
+    entry_points += [m3n.compare]
     settings = [m3n.solvers.ExcessiveGap, m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + settings:
         assert NumpyDocString(inspect.cleandoc(obj.__doc__))["Parameters"], obj
@@ -116,7 +121,8 @@ def blocks(path):
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/extending.md", "docs/theory.md"]
+    "name",
+    ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/comparing.md", "docs/extending.md", "docs/theory.md"],
 )
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
     """All Python blocks of a page, one after another, as a reader would type them."""

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from m3n.estimators import SequenceTagger, load
     from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, WrongObjective, minimize
     from m3n.problem import Answer, Problem
+    from m3n.race import Comparison, compare
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
 
 _HOME = {
     "Answer": "m3n.problem",
     "BrokenOracle": "m3n.loop",
     "Certificate": "m3n.certificate",
+    "Comparison": "m3n.race",
     "MissingOracle": "m3n.loop",
     "Problem": "m3n.problem",
     "Record": "m3n.certificate",
@@ -33,6 +35,7 @@ _HOME = {
     "Snapshot": "m3n.loop",
     "Status": "m3n.loop",
     "WrongObjective": "m3n.loop",
+    "compare": "m3n.race",
     "excessive_gap": "m3n.solvers.generic",
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
@@ -40,10 +43,10 @@ _HOME = {
 _MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "solvers", "structures")
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "MissingOracle", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
-    "callbacks", "checks", "datasets", "excessive_gap", "features", "load", "losses", "minimize", "report", "solvers",
-    "structures",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
+    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
+    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "load", "losses",
+    "minimize", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

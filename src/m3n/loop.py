@@ -124,6 +124,7 @@ def minimize(
     max_seconds: float | None = None,
     callbacks: Iterable[Callback] = (),
     resume: Result | None = None,
+    charge_evaluation: bool = True,
 ) -> Result:
     """Minimise the problem's objective to a certified duality gap.
 
@@ -146,23 +147,30 @@ def minimize(
         Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
     resume : Result or None
         Go on where an earlier run of the same solver on the same problem stopped.
+    charge_evaluation : bool
+        Whether certificates and callbacks count towards the limits; False limits the solver's own passes and time.
 
     Returns
     -------
     Result
         Weights, certificate, the reason of the stop and the trace.
     """
-    for name, limit in (("tol", tol), ("max_passes", max_passes), ("max_seconds", max_seconds)):
-        if limit is not None and not limit >= 0:
-            raise ValueError(f"{name} must not be negative, got {limit}")
+    check_limits(tol=tol, max_passes=max_passes, max_seconds=max_seconds)
     solver = resolve_solver(solver)
     _check_oracles(problem, solver)
     if resume is not None and type(resume.solver) is not type(solver):
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")
     goal = (tol, np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
-    run = _Run(problem, solver, *goal, tuple(callbacks), resume)
+    run = _Run(problem, solver, *goal, tuple(callbacks), resume, charge_evaluation)
     with single_threaded_blas(), run.interrupt:
         return run.go()
+
+
+def check_limits(**limits: float | None) -> None:
+    """Refuse limits that no run could keep."""
+    for name, limit in limits.items():
+        if limit is not None and not limit >= 0:
+            raise ValueError(f"{name} must not be negative, got {limit}")
 
 
 class _Interrupt:
@@ -205,8 +213,10 @@ class _Run:
         max_seconds: float,
         callbacks: tuple[Callback, ...],
         resume: Result | None,
+        charge_evaluation: bool,
     ):
         self.problem, self.solver, self.tol = problem, solver, tol
+        self.charge_evaluation = charge_evaluation
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
         self.interrupt = _Interrupt()
         self.begin = time.perf_counter()
@@ -242,6 +252,14 @@ class _Run:
     def calls(self) -> tuple[int, int]:
         return self.problem.hard_calls - self.first_calls[0], self.problem.soft_calls - self.first_calls[1]
 
+    @property
+    def spent(self) -> tuple[float, float]:
+        """Passes and seconds that count towards the limits; the last certificate's pass is counted beforehand."""
+        seconds = time.perf_counter() - self.begin
+        if self.charge_evaluation:
+            return self.passes + 1, seconds
+        return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
+
     def _begin(self) -> Status | None:
         """The first state, after the certificate of w = 0; or the state of the run that is resumed."""
         if self.state is not None:
@@ -258,9 +276,10 @@ class _Run:
                 return Status.TOLERANCE
             if self.interrupt.wished:
                 return Status.INTERRUPTED
-            if self.passes >= self.max_passes - 1:  # the last pass is for the certificate
+            passes, seconds = self.spent
+            if passes >= self.max_passes:
                 return Status.PASS_LIMIT
-            if time.perf_counter() - self.begin >= self.max_seconds:
+            if seconds >= self.max_seconds:
                 return Status.TIME_LIMIT
             if self.state.stalled:
                 return Status.STALLED

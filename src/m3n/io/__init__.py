@@ -1,1 +1,1 @@
-"""Files: models."""
+"""Files: models, and readers of the field's data formats."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from m3n.io.files import write_atomically
 
 FORMAT = "m3n"
 VERSION = 1
@@ -44,7 +45,7 @@ def write(path: str | os.PathLike[str], kind: str, meta: dict[str, Any], tensors
         raise ModelFileError(f"this model cannot be saved: {error}") from None
     header = {"format": FORMAT, "version": str(VERSION), "kind": kind, "meta": text}
     content = save({name: np.ascontiguousarray(array) for name, array in tensors.items()}, metadata=header)
-    _write_atomically(Path(path), content)
+    write_atomically(path, content)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any], dict[str, np.ndarray]]:
@@ -81,26 +82,3 @@ def _check_header(path: str | os.PathLike[str], header: dict[str, str]) -> None:
         )
     if version < 1:
         raise ModelFileError(f"{os.fspath(path)!r} is damaged: it has no valid format version")
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    directory = path.parent
-    if not directory.is_dir():
-        raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: the folder {os.fspath(directory)!r} does not exist")
-    handle, temporary = tempfile.mkstemp(dir=directory, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -57,6 +57,8 @@ class Solver(Generic[S]):
         Passes to reach eps as the literature states them, in words for a table.
     exponent : float or None
         What that says about gap ~ passes^exponent; None where the rate is not a power.
+    rate_smooth : str
+        The rate at a positive temperature, where it is linear as a rule and no exponent belongs to it.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -64,6 +66,7 @@ class Solver(Generic[S]):
     native: ClassVar[str | None] = None
     rate: ClassVar[str] = ""
     exponent: ClassVar[float | None] = None
+    rate_smooth: ClassVar[str] = ""
 
     @property
     def restriction(self) -> str:

@@ -1,0 +1,101 @@
+"""Problems from data: the digits that the package makes, or a file in a format that it knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from m3n import losses
+from m3n.datasets import digit_strings
+from m3n.estimators.inputs import SequenceReader, read_labels
+from m3n.features import Dense, FeatureMap, Sparse, chain_features
+from m3n.io.columns import attributes, read_columns
+from m3n.io.formats import detect
+from m3n.io.letters import ALPHABET, read_letters
+from m3n.problem import Problem
+from m3n.structures import Chain
+
+TEMPERATURES = {"margin": 0.0, "crf": 1.0}
+FOLDS = tuple(range(1, 10))  # the usual training folds of the OCR words; fold 0 is for testing
+
+
+@dataclass(frozen=True)
+class Data:
+    """Labelled sequences, ready to become a problem.
+
+    Attributes
+    ----------
+    name : str
+        What they are, for a headline.
+    node : FeatureMap
+        The map of the positions.
+    labels : list of lists of int
+        Label numbers of every sequence.
+    classes : int
+        How many labels there are.
+    """
+
+    name: str
+    node: FeatureMap
+    labels: list[list[int]]
+    classes: int
+
+    def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
+        """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
+        if objective not in TEMPERATURES:
+            raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(TEMPERATURES)}")
+        if loss is not None and loss not in losses.BY_NAME:
+            raise ValueError(f"unknown loss {loss!r}; choose from {', '.join(losses.BY_NAME)}")
+        temperature = TEMPERATURES[objective]
+        chosen = losses.BY_NAME[loss]() if loss else None if temperature else losses.NormalizedHamming()
+        structure = Chain([len(sequence) for sequence in self.labels], self.classes)
+        features = chain_features(self.node, self.classes)
+        return Problem(structure, features, self.labels, loss=chosen, lam=lam, temperature=temperature, n_jobs=n_jobs)
+
+
+def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Data:
+    """The noisy digit strings without a path, else the sequences of a file.
+
+    Parameters
+    ----------
+    path : Path or None
+        A file ``letter.data`` or a column file.
+    seed : int
+        Seed of the digit strings.
+    folds : list of int, optional
+        Which folds of ``letter.data`` to take; the default is 1 to 9.
+    """
+    kind = "digits" if path is None else detect(path)
+    if folds is not None and kind != "letters":
+        raise ValueError(f"only letter.data has folds; leave --folds away for {path or 'the digit strings'}")
+    if path is None:
+        return _digits(seed)
+    return _letters(path, folds or FOLDS) if kind == "letters" else _columns(path)
+
+
+def _digits(seed: int) -> Data:
+    train, _ = digit_strings(seed=seed)
+    return Data(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
+
+
+def _letters(path: Path, folds: list[int] | tuple[int, ...]) -> Data:
+    read = read_letters(path, folds)
+    pixels = np.hstack([read.pixels, np.ones((len(read.pixels), 1))])  # three quarters of it are zero
+    return Data(f"{path.name}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
+
+
+def _columns(path: Path) -> Data:
+    read = read_columns(path)
+    reader = SequenceReader()
+    matrix, lengths = reader.fit([attributes(sentence) for sentence in read.tokens])
+    classes, labels = read_labels(read.labels, lengths)
+    return Data(path.name, reader.node_map(matrix, len(classes)), labels, len(classes))
+
+
+def _ranges(numbers: list[int] | tuple[int, ...]) -> str:
+    first, last = numbers[0], numbers[-1]
+    whole = list(numbers) == list(range(first, last + 1)) and first < last
+    return f"{first}-{last}" if whole else ", ".join(map(str, numbers))

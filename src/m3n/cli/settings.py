@@ -1,0 +1,132 @@
+"""Values that are typed on the command line: solvers with settings, folds, the regularisation."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from m3n.problem import Problem
+from m3n.solvers import BY_NAME, Solver
+
+READERS = {int: int, float: float, str: str}
+WORDS = {"none": None, "true": True, "false": False}
+
+
+def parse_solver(text: str) -> Solver[Any]:
+    """A solver from ``name`` or ``name:setting=value,setting=value``.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    """
+    name, _, rest = text.partition(":")
+    if name not in BY_NAME:
+        raise ValueError(f"unknown solver {name!r}; choose from {', '.join(sorted(BY_NAME))}")
+    kind = BY_NAME[name]
+    settings = dict(_setting(kind, name, item) for item in rest.split(",") if item)
+    try:
+        return kind(**settings)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def parse_folds(text: str) -> list[int]:
+    """Numbers from ``1-9`` or ``0,2,4-6``.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    """
+    folds: set[int] = set()
+    for piece in text.split(","):
+        first, dash, last = piece.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise ValueError(f"folds are numbers and ranges such as 1-9 or 0,2,4-6, got {text!r}")
+        if int(last or first) < int(first):
+            raise ValueError(f"the range {piece.strip()} is empty; write the smaller fold first")
+        folds.update(range(int(first), int(last or first) + 1))
+    return sorted(folds)
+
+
+def parse_lam(text: str) -> float | None:
+    """A positive number, or None for ``1/n``, which the problem knows.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    """
+    if text.replace(" ", "") == "1/n":
+        return None
+    try:
+        lam = float(text)
+    except ValueError:
+        raise ValueError(f"the regularisation is a positive number or 1/n, got {text!r}") from None
+    if not 0.0 < lam < float("inf"):
+        raise ValueError(f"the regularisation must be positive and finite, got {text}")
+    return lam
+
+
+def fitting(problem: Problem) -> list[Solver[Any]]:
+    """Every solver that can work on a problem, with default settings.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    """
+    solvers = [kind() for kind in BY_NAME.values()]
+    needs = [solver.oracles(problem.temperature) for solver in solvers]
+    return [s for s, needed in zip(solvers, needs, strict=True) if needed is not None and needed <= problem.oracles]
+
+
+def seeded(solver: Solver[Any], seed: int) -> Solver[Any]:
+    """The solver with a seed, if it draws random numbers and none was chosen for it.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    seed : int
+        The seed.
+    """
+    settings: Any = solver
+    random = is_dataclass(solver) and any(f.name == "seed" and f.default == settings.seed for f in fields(solver))
+    return replace(settings, seed=seed) if random else solver
+
+
+def _setting(kind: type[Solver[Any]], name: str, item: str) -> tuple[str, Any]:
+    key, equals, text = item.partition("=")
+    names: list[str] = [f.name for f in fields(kind)] if is_dataclass(kind) else []
+    if key not in names:
+        raise ValueError(f"{name} has no setting {key!r}; it has {', '.join(names) or 'none'}")
+    if not equals:
+        raise ValueError(f"{name}: write {key}=VALUE")
+    return key, _value(get_type_hints(kind)[key], text, f"{name}: {key}")
+
+
+def _value(hint: Any, text: str, where: str) -> Any:
+    """The text as the first of the types in an annotation that it fits."""
+    choices = _choices(hint)
+    if text in choices:  # one of the words of a Literal
+        return text
+    if text.lower() in WORDS and type(WORDS[text.lower()]) in choices:
+        return WORDS[text.lower()]
+    for kind in choices:
+        try:
+            if kind in READERS:
+                return READERS[kind](text)
+        except ValueError:
+            continue
+    wanted = " or ".join("none" if kind is NoneType else getattr(kind, "__name__", repr(kind)) for kind in choices)
+    raise ValueError(f"{where} must be {wanted}, got {text!r}")
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    """The types of a union and the words of a Literal, in their order."""
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(choice for part in get_args(hint) for choice in _choices(part))
+    return get_args(hint) if get_origin(hint) is Literal else (hint,)

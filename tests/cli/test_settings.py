@@ -1,0 +1,101 @@
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from m3n.cli.settings import fitting, parse_folds, parse_lam, parse_solver, seeded
+from m3n.solvers import BY_NAME, ExcessiveGap, Solver
+from tests.race.contestants import Blind, FrankWolfe
+from tests.tiny import chain_problem
+
+
+@dataclass(frozen=True)
+class Various(Solver):
+    """One setting of every kind."""
+
+    count: int = 1
+    size: float | None = None
+    sure: bool = False
+    way: Literal["up", "down"] = "up"
+    order: object = None
+
+    requires = frozenset({"hard"})
+
+
+class Bare(Solver):
+    requires = frozenset({"soft"})
+
+
+@pytest.fixture(autouse=True)
+def more_solvers(monkeypatch):
+    for name, kind in (("various", Various), ("bare", Bare), ("blind", Blind)):
+        monkeypatch.setitem(BY_NAME, name, kind)
+
+
+def test_solvers_with_settings():
+    assert parse_solver("excessive_gap") == ExcessiveGap()
+    assert parse_solver("excessive_gap:schedule=paper") == ExcessiveGap(schedule="paper")
+    assert parse_solver("excessive_gap:memory=3,spend=0,radius=2") == ExcessiveGap(memory=3, spend=0.0, radius=2.0)
+    assert parse_solver("excessive_gap:center=none,radius=none") == ExcessiveGap()
+    assert parse_solver("excessive_gap:center=gold") == ExcessiveGap(center="gold")
+    assert parse_solver("various:count=2,size=3,sure=true,way=down") == Various(2, 3.0, True, "down")
+    assert isinstance(parse_solver("various:size=3").size, float)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("sgd", "unknown solver 'sgd'; choose from .*excessive_gap"),
+        ("excessive_gap:speed=3", "excessive_gap has no setting 'speed'; it has schedule, center"),
+        ("excessive_gap:memory", "excessive_gap: write memory=VALUE"),
+        ("excessive_gap:memory=many", "excessive_gap: memory must be int, got 'many'"),
+        ("excessive_gap:memory=2.5", "excessive_gap: memory must be int, got '2.5'"),
+        ("excessive_gap:schedule=fast", "excessive_gap: schedule must be 'adaptive' or 'paper', got 'fast'"),
+        ("excessive_gap:radius=wide", "excessive_gap: radius must be float or none, got 'wide'"),
+        ("various:sure=perhaps", "various: sure must be bool, got 'perhaps'"),
+        ("various:way=left", "various: way must be .*up.*, got 'left'"),
+        ("various:order=random", "various: order must be object, got 'random'"),
+        ("bare:x=1", "bare has no setting 'x'; it has none"),
+    ],
+)
+def test_wrong_solvers_are_explained(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_solver(text)
+
+
+def test_folds():
+    assert parse_folds("1-9") == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert parse_folds("4-6, 0,5") == [0, 4, 5, 6]
+    for text in ("", "a", "1-", "-1", "1-b"):
+        with pytest.raises(ValueError, match="folds are numbers and ranges such as 1-9"):
+            parse_folds(text)
+    with pytest.raises(ValueError, match="range 9-1 is empty"):
+        parse_folds("9-1")
+
+
+def test_regularisation():
+    assert parse_lam("0.5") == 0.5
+    assert parse_lam("1 / n") is None
+    for text in ("0", "-1", "nan", "inf"):
+        with pytest.raises(ValueError, match="must be positive and finite"):
+            parse_lam(text)
+    with pytest.raises(ValueError, match="a positive number or 1/n, got 'much'"):
+        parse_lam("much")
+
+
+def test_solvers_that_fit():
+    names = {type(solver).__name__ for solver in fitting(chain_problem())}
+    assert names >= {"ExcessiveGap", "Various", "Bare", "Blind"}
+    problem = chain_problem()
+    problem.structure.oracles = frozenset({"hard"})
+    names = {type(solver).__name__ for solver in fitting(problem)}
+    assert names >= {"Various", "Blind"}
+    assert not names & {"ExcessiveGap", "Bare"}
+    assert not {"Various", "ExcessiveGap"} & {type(s).__name__ for s in fitting(chain_problem(temperature=1.0))}
+
+
+def test_seeds_go_to_random_solvers_only():
+    assert seeded(Blind(), 3) == Blind(seed=3)
+    assert seeded(Blind(seed=7), 3) == Blind(seed=7)  # chosen on purpose
+    assert seeded(FrankWolfe(), 3) == FrankWolfe()
+    assert isinstance(seeded(Bare(), 3), Bare)
