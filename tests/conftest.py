@@ -1,6 +1,7 @@
 """Shared fixtures: tiny problems that can be enumerated, and the real data if it is there."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,12 @@ from hypothesis import settings
 
 settings.register_profile("m3n", deadline=None, max_examples=60, derandomize=True)  # compiling a kernel takes seconds
 settings.load_profile("m3n")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def control_c():
+    """A shell that starts the tests in the background makes them ignore Ctrl-C; here it must work."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Literal
 import pytest
 
 from m3n.cli.settings import fitting, parse_folds, parse_lam, parse_solver, seeded
-from m3n.solvers import BY_NAME, ExcessiveGap, Solver
+from m3n.solvers import BY_NAME, BlockFrankWolfe, ExcessiveGap, GapSampling, Pairwise, PlaneCache, Solver
 from tests.race.contestants import Blind, FrankWolfe
 from tests.tiny import chain_problem
 
@@ -99,3 +99,13 @@ def test_seeds_go_to_random_solvers_only():
     assert seeded(Blind(seed=7), 3) == Blind(seed=7)  # chosen on purpose
     assert seeded(FrankWolfe(), 3) == FrankWolfe()
     assert isinstance(seeded(Bare(), 3), Bare)
+
+
+def test_settings_that_are_objects():
+    solver = parse_solver("block_frank_wolfe:move=pairwise,cache=plane_cache(7),order=gap_sampling,seed=3")
+    assert solver == BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(7), order=GapSampling(), seed=3)
+    assert parse_solver("block_frank_wolfe:cache=none") == BlockFrankWolfe()
+    with pytest.raises(ValueError, match="move must be toward or pairwise, got 'sideways'"):
+        parse_solver("block_frank_wolfe:move=sideways")
+    with pytest.raises(ValueError, match=r"cache must be plane_cache or none, got 'plane_cache\(many\)'"):
+        parse_solver("block_frank_wolfe:cache=plane_cache(many)")

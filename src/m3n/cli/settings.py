@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -15,6 +16,9 @@ WORDS = {"none": None, "true": True, "false": False}
 
 def parse_solver(text: str) -> Solver[Any]:
     """A solver from ``name`` or ``name:setting=value,setting=value``.
+
+    A setting that is a small object is written by its name, with whole numbers in parentheses where it has some:
+    ``block_frank_wolfe:move=pairwise,cache=plane_cache(10)``.
 
     Parameters
     ----------
@@ -115,14 +119,23 @@ def _value(hint: Any, text: str, where: str) -> Any:
         return text
     if text.lower() in WORDS and type(WORDS[text.lower()]) in choices:
         return WORDS[text.lower()]
+    word, _, argument = text.rstrip(")").partition("(")
     for kind in choices:
         try:
+            if is_dataclass(kind) and _word(kind) == word:
+                return kind(*map(int, argument.split("/") if argument else ()))  # type: ignore[operator]
             if kind in READERS:
                 return READERS[kind](text)
-        except ValueError:
+        except (TypeError, ValueError):
             continue
-    wanted = " or ".join("none" if kind is NoneType else getattr(kind, "__name__", repr(kind)) for kind in choices)
+    wanted = " or ".join(map(_word, (kind for kind in choices if not getattr(kind, "_is_protocol", False))))
     raise ValueError(f"{where} must be {wanted}, got {text!r}")
+
+
+def _word(kind: Any) -> str:
+    """What to type for a type: ``gap_sampling`` for GapSampling, ``float`` for a number."""
+    name = "none" if kind is NoneType else getattr(kind, "__name__", repr(kind))
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() if is_dataclass(kind) else name
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:

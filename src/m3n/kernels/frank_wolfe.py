@@ -20,7 +20,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_of, scatter, square, workspace
-from m3n.kernels.working_sets import include, rate
+from m3n.kernels.working_sets import include, rate, roomy
 
 LOST = 1e-16  # of a weight of one: dropped, it changes no sum
 
@@ -45,8 +45,8 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     work = workspace(space)
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
-    touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[2], np.int64)
-    scores = np.empty(sets.alpha.shape[1])
+    touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
+    scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = theta[: rows.sizes[i]]
@@ -56,17 +56,17 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
             _, count = best(space, i, local, found, work)
             if not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
                 return at
-        target, average = rate(sets, i, local, scores)
-        sets.seen[i, target] = stamp
-        gaps[i] = max(scores[target] - average, 0.0)
-        source = -1
+        target, top, average = rate(sets, i, local, scores)
+        sets.seen[target] = stamp
+        gaps[i] = max(top - average, 0.0)
+        source, bottom = -1, average
         if pairwise:
-            source = lowest(sets, i, scores)
-        gain = scores[target] - (scores[source] if source >= 0 else average)
+            source, bottom = lowest(sets, i, scores)
+        gain = top - bottom
         if gain > 0.0:
             moved = direction(sets, i, target, source, delta, marked, touched)
             norm = square(rows, i, delta, touched, moved, zeros)
-            most = sets.alpha[i, source] if source >= 0 else 1.0
+            most = sets.alpha[source] if source >= 0 else 1.0
             gamma = most
             if gain * lam * n < norm * most:
                 gamma = gain * lam * n / norm
@@ -92,22 +92,22 @@ def advance(totals):
 
 @kernel
 def lowest(sets, i, scores):
-    """The slot with the lowest score among those with weight."""
-    source = -1
+    """The slot with the lowest score among those with weight, and that score."""
+    first, source = sets.first[i], -1
     for k in range(sets.used[i]):
-        if sets.alpha[i, k] > 0.0 and (source < 0 or scores[k] < scores[source]):
+        if sets.alpha[first + k] > 0.0 and (source < 0 or scores[k] < scores[source]):
             source = k
-    return source
+    return first + source, scores[source]
 
 
 @kernel
 def direction(sets, i, target, source, delta, marked, touched):
     """delta = parts of the target minus those of the source, or minus the average (source < 0)."""
-    size = add_parts(delta, marked, touched, 0, sets.parts[i, target], sets.counts[i, target], 1.0)
-    for k in range(sets.used[i]):
-        weight = sets.alpha[i, k] if source < 0 else (1.0 if k == source else 0.0)
+    size = add_parts(delta, marked, touched, 0, sets.parts[target], sets.counts[target], 1.0)
+    for k in range(sets.first[i], sets.first[i] + sets.used[i]):
+        weight = sets.alpha[k] if source < 0 else (1.0 if k == source else 0.0)
         if weight > 0.0:
-            size = add_parts(delta, marked, touched, size, sets.parts[i, k], sets.counts[i, k], -weight)
+            size = add_parts(delta, marked, touched, size, sets.parts[k], sets.counts[k], -weight)
     return size
 
 
@@ -115,17 +115,17 @@ def direction(sets, i, target, source, delta, marked, touched):
 def shift(sets, i, target, source, gamma, stamp):
     """Move weight; the change of example i's expected loss."""
     if source >= 0:
-        all_of_it = gamma >= sets.alpha[i, source]
-        sets.alpha[i, target] += gamma
-        sets.alpha[i, source] = 0.0 if all_of_it else sets.alpha[i, source] - gamma
-        return gamma * (sets.losses[i, target] - sets.losses[i, source])
-    change = gamma * sets.losses[i, target]
-    for k in range(sets.used[i]):
-        change -= gamma * sets.alpha[i, k] * sets.losses[i, k]
-        sets.alpha[i, k] *= 1.0 - gamma
-        if sets.alpha[i, k] < LOST:
-            sets.alpha[i, k] = 0.0
+        all_of_it = gamma >= sets.alpha[source]
+        sets.alpha[target] += gamma
+        sets.alpha[source] = 0.0 if all_of_it else sets.alpha[source] - gamma
+        return gamma * (sets.losses[target] - sets.losses[source])
+    change = gamma * sets.losses[target]
+    for k in range(sets.first[i], sets.first[i] + sets.used[i]):
+        change -= gamma * sets.alpha[k] * sets.losses[k]
+        sets.alpha[k] *= 1.0 - gamma
+        if sets.alpha[k] < LOST:
+            sets.alpha[k] = 0.0
         else:
-            sets.seen[i, k] = stamp
-    sets.alpha[i, target] += gamma
+            sets.seen[k] = stamp
+    sets.alpha[target] += gamma
     return change

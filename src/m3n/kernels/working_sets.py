@@ -1,7 +1,7 @@
 """Working sets: for every example a few outputs with weights, kept as lists of parts.
 
-Slot k of example i holds an output's parts, its loss and its weight; the weights of an example sum to one. Slots
-without weight are remembered as long as there is room.
+Example i owns the slots first[i] to first[i + 1]. A slot holds an output's parts, its loss and its weight; the weights
+of an example sum to one. Slots without weight are remembered as long as there is room.
 """
 
 from typing import NamedTuple
@@ -13,14 +13,15 @@ from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_o
 
 
 class Sets(NamedTuple):
-    """Working sets, up to ``capacity`` outputs per example."""
+    """Working sets; every example may have room of its own size."""
 
-    parts: np.ndarray  # (n, capacity, most parts)
-    counts: np.ndarray  # (n, capacity) number of parts
-    alpha: np.ndarray  # (n, capacity) weights, summing to one for every example
-    losses: np.ndarray  # (n, capacity)
-    seen: np.ndarray  # (n, capacity) when the slot was last the best or had weight
+    first: np.ndarray  # (n + 1,)
     used: np.ndarray  # (n,) slots in use
+    parts: np.ndarray  # (slots, most parts)
+    counts: np.ndarray  # (slots,) number of parts
+    alpha: np.ndarray  # (slots,) weights, summing to one for every example
+    losses: np.ndarray  # (slots,)
+    seen: np.ndarray  # (slots,) when the slot was last the best or had weight
 
 
 @kernel
@@ -29,26 +30,25 @@ def include(sets, i, parts, count, loss, stamp):
 
     A slot without weight that was not seen for longest makes room first.
     """
-    used, capacity = sets.used[i], sets.alpha.shape[1]
-    oldest = -1
-    for k in range(used):
-        if sets.counts[i, k] == count and same(sets.parts[i, k], parts, count):
+    used, oldest = sets.first[i] + sets.used[i], -1
+    for k in range(sets.first[i], used):
+        if sets.counts[k] == count and same(sets.parts[k], parts, count):
             return True
-        if sets.alpha[i, k] == 0.0 and (oldest < 0 or sets.seen[i, k] < sets.seen[i, oldest]):
+        if sets.alpha[k] == 0.0 and (oldest < 0 or sets.seen[k] < sets.seen[oldest]):
             oldest = k
     slot = used
-    if used == capacity:
+    if used == sets.first[i + 1]:
         slot = oldest
         if slot < 0:
             return False
     else:
         sets.used[i] += 1
     for m in range(count):
-        sets.parts[i, slot, m] = parts[m]
-    sets.counts[i, slot] = count
-    sets.losses[i, slot] = loss
-    sets.alpha[i, slot] = 0.0
-    sets.seen[i, slot] = stamp
+        sets.parts[slot, m] = parts[m]
+    sets.counts[slot] = count
+    sets.losses[slot] = loss
+    sets.alpha[slot] = 0.0
+    sets.seen[slot] = stamp
     return True
 
 
@@ -63,33 +63,42 @@ def same(a, b, count):
 
 @kernel
 def rate(sets, i, theta, scores):
-    """Scores of all slots; the best one and the average under alpha."""
-    target, average = 0, 0.0
+    """Scores of all slots of example i, from 0 on; the slot of the best, its score, and the average under alpha."""
+    first, target, average = sets.first[i], 0, 0.0
     for k in range(sets.used[i]):
-        scores[k] = score_of(theta, sets.parts[i, k], sets.counts[i, k])
-        average += sets.alpha[i, k] * scores[k]
+        scores[k] = score_of(theta, sets.parts[first + k], sets.counts[first + k])
+        average += sets.alpha[first + k] * scores[k]
         if scores[k] > scores[target]:
             target = k
-    return target, average
+    return first + target, scores[target], average
 
 
 @kernel
-def append_violated(space, rows, costs, sets, order, start, stamp, eps, scale, w, violations):
-    """Put the best output under scale * w into the working sets where it beats their best by more than ``eps``.
+def roomy(sets):
+    """An array as long as the largest working set may be."""
+    most = 0
+    for i in range(sets.used.shape[0]):
+        most = max(most, sets.first[i + 1] - sets.first[i])
+    return np.empty(most)
+
+
+@kernel
+def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, violations):
+    """Put the best output under w into the working sets where it beats their best by more than ``eps``.
 
     ``violations[i]`` says by how much it did. Returns the next position, as a full working set ends the sweep.
     """
     work = workspace(space)
-    theta, found = np.empty(rows.sizes.max()), np.empty(sets.parts.shape[2], np.int64)
-    scores = np.empty(sets.alpha.shape[1])
+    theta, found = np.empty(rows.sizes.max()), np.empty(sets.parts.shape[1], np.int64)
+    scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = theta[: rows.sizes[i]]
         gather(rows, i, w, local)
         add_costs(costs, i, local, 1.0)
         value, count = best(space, i, local, found, work)
-        target, _ = rate(sets, i, local, scores)
-        violations[i] = max(value - scores[target], 0.0)
+        _, known, _ = rate(sets, i, local, scores)
+        violations[i] = max(value - known, 0.0)
         if violations[i] > eps and not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
             return at
     return order.shape[0]
@@ -100,18 +109,18 @@ def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
     """The best outputs of all working sets as one plane: adds sum psi to ``vector``, returns sums of value, loss."""
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
-    touched, scores = np.empty(size, np.int64), np.empty(sets.alpha.shape[1])
+    touched, scores = np.empty(size, np.int64), roomy(sets)
     value, loss = 0.0, 0.0
     for i in range(rows.sizes.shape[0]):
         local = theta[: rows.sizes[i]]
         gather(rows, i, w, local)
         value -= score_of(local, gold[i], gold_counts[i])
         add_costs(costs, i, local, 1.0)
-        target, _ = rate(sets, i, local, scores)
-        value += scores[target]
-        loss += sets.losses[i, target]
+        target, score, _ = rate(sets, i, local, scores)
+        value += score
+        loss += sets.losses[target]
         moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
-        moved = add_parts(delta, marked, touched, moved, sets.parts[i, target], sets.counts[i, target], -1.0)
+        moved = add_parts(delta, marked, touched, moved, sets.parts[target], sets.counts[target], -1.0)
         scatter(rows, i, delta, touched, moved, 1.0, vector)
         clear(delta, marked, touched, moved)
     return value, loss
@@ -126,10 +135,10 @@ def totals_of(rows, sets, gold, gold_counts, lam, u):
     b = 0.0
     for i in range(n):
         moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
-        for k in range(sets.used[i]):
-            if sets.alpha[i, k] > 0.0:
-                b += sets.alpha[i, k] * sets.losses[i, k] / n
-                moved = add_parts(delta, marked, touched, moved, sets.parts[i, k], sets.counts[i, k], -sets.alpha[i, k])
+        for k in range(sets.first[i], sets.first[i] + sets.used[i]):
+            if sets.alpha[k] > 0.0:
+                b += sets.alpha[k] * sets.losses[k] / n
+                moved = add_parts(delta, marked, touched, moved, sets.parts[k], sets.counts[k], -sets.alpha[k])
         scatter(rows, i, delta, touched, moved, 1.0 / (lam * n), u)
         clear(delta, marked, touched, moved)
     return b

@@ -157,7 +157,7 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
 
     Parameters
     ----------
-    order : Shuffled, Uniform or GapSampling
+    order : Shuffled, Uniform, GapSampling, or an object with their method
         In which order examples are visited.
     move : Toward or Pairwise
         How weight moves at a visit.
@@ -167,7 +167,7 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
         Seed of the order.
     """
 
-    order: Order = field(default_factory=Shuffled)
+    order: Shuffled | Uniform | GapSampling | Order = field(default_factory=Shuffled)
     move: Toward | Pairwise = field(default_factory=Toward)
     cache: PlaneCache | None = None
     seed: int = 0

@@ -11,23 +11,25 @@ from m3n.blocks import Blocks
 from m3n.kernels.working_sets import Sets, totals_of
 from m3n.problem import Problem
 
-FIRST_CAPACITY = 8
+FIRST_ROOM = 4
 
 
 def gold_sets(blocks: Blocks) -> Sets:
     """All weight on gold."""
     n, most = blocks.gold.shape
+    slots = n * FIRST_ROOM
     sets = Sets(
-        parts=np.zeros((n, FIRST_CAPACITY, most), np.int32),
-        counts=np.zeros((n, FIRST_CAPACITY), np.int32),
-        alpha=np.zeros((n, FIRST_CAPACITY)),
-        losses=np.zeros((n, FIRST_CAPACITY)),
-        seen=np.zeros((n, FIRST_CAPACITY), np.int32),
-        used=np.ones(n, np.int32),
+        first=np.arange(0, slots + 1, FIRST_ROOM),
+        used=np.ones(n, np.int64),
+        parts=np.zeros((slots, most), np.int32),
+        counts=np.zeros(slots, np.int32),
+        alpha=np.zeros(slots),
+        losses=np.zeros(slots),
+        seen=np.zeros(slots, np.int32),
     )
-    sets.parts[:, 0] = blocks.gold
-    sets.counts[:, 0] = blocks.gold_counts
-    sets.alpha[:, 0] = 1.0
+    sets.parts[::FIRST_ROOM] = blocks.gold
+    sets.counts[::FIRST_ROOM] = blocks.gold_counts
+    sets.alpha[::FIRST_ROOM] = 1.0
     return sets
 
 
@@ -37,11 +39,15 @@ def copied(sets: Sets) -> Sets:
 
 
 def enlarged(sets: Sets) -> Sets:
-    """The same with twice the room."""
-    slots = {
-        name: np.concatenate([a, np.zeros_like(a)], axis=1) for name, a in sets._asdict().items() if name != "used"
-    }
-    return Sets(**slots, used=sets.used)
+    """The same with twice the room for every example whose room is used up."""
+    room = np.diff(sets.first)
+    first = np.concatenate([[0], np.cumsum(np.where(sets.used == room, 2 * room, room))])
+    moved = np.arange(sets.first[-1]) + np.repeat(first[:-1] - sets.first[:-1], room)
+    slots = [np.zeros((first[-1], *array.shape[1:]), array.dtype) for array in sets[2:]]
+    for new, old in zip(slots, sets[2:], strict=True):
+        new[moved] = old
+    parts, counts, alpha, losses, seen = slots
+    return Sets(first, sets.used, parts, counts, alpha, losses, seen)
 
 
 def dual_point(problem: Problem, sets: Sets) -> tuple[np.ndarray, float]:
