@@ -196,7 +196,7 @@ def local_theta(problem, w, i):
 
 
 @pytest.mark.parametrize("make", PROBLEMS)
-def test_scatter_is_the_adjoint_and_square_its_norm(make, random):
+def test_scatter_is_the_adjoint_and_collect_its_norm(make, random):
     problem = make()
     rows = problem.blocks.rows
     for i in range(problem.n):
@@ -208,5 +208,11 @@ def test_scatter_is_the_adjoint_and_square_its_norm(make, random):
         kernels.scatter(rows, i, delta, touched, len(touched), 2.0, out)
         w = random.normal(size=problem.dim)
         assert w @ out == pytest.approx(2 * local_theta(problem, w, i) @ delta)
-        assert kernels.square(rows, i, delta, touched, len(touched), zeros) == pytest.approx(out @ out / 4)
+        entries = np.empty(kernels.most_entries(rows), np.int64)
+        count, norm = kernels.collect(rows, i, delta, touched, len(touched), zeros, entries)
+        assert norm == pytest.approx(out @ out / 4)
+        assert len(set(entries[:count])) == count
+        kernels.spend(zeros, entries, count, -2.0, out)
+        np.testing.assert_allclose(out, 0.0, atol=1e-12)
+        kernels.wipe(zeros, entries, count)
         assert not zeros.any()

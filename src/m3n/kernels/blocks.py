@@ -46,6 +46,8 @@ class Costs(NamedTuple):
     first: np.ndarray  # (n + 1,) rows of every example
 
 
+TINY = 1e-300
+
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
 
 
@@ -228,20 +230,56 @@ def scatter(rows, i, delta, touched, size, scale, out):
 
 
 @kernel
-def square(rows, i, delta, touched, size, zeros):
-    """|F' delta|^2; ``zeros`` (dim,) is all zero before and after."""
-    scatter(rows, i, delta, touched, size, 1.0, zeros)
-    total = 0.0
+def most_entries(rows):
+    """A bound on the number of weights that one example can touch."""
+    most = 0
+    for i in range(rows.sizes.shape[0]):
+        own = 0
+        for k in range(rows.first[i], rows.first[i + 1]):
+            r = rows.used[k]
+            own += (rows.pointers[r + 1] - rows.pointers[r]) * rows.widths[r]
+        most = max(most, own)
+    return most
+
+
+@kernel
+def collect(rows, i, delta, touched, size, dense, entries):
+    """F' delta into ``dense`` (dim,), all zero before; ``entries`` lists where. Their number and |F' delta|^2.
+
+    A sum that cancels exactly is kept as ``TINY``, so that no place is listed twice.
+    """
+    count = 0
     for m in range(size):
         p = touched[m]
-        if delta[p] != 0.0:
+        amount = delta[p]
+        if amount != 0.0:
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                value = zeros[rows.runs[e] + j]
-                zeros[rows.runs[e] + j] = 0.0  # met again, it counts no more
-                total += value * value
-    return total
+                at = rows.runs[e] + j
+                if dense[at] == 0.0:
+                    entries[count] = at
+                    count += 1
+                value = dense[at] + amount * rows.data[e]
+                dense[at] = value if value != 0.0 else TINY
+    total = 0.0
+    for m in range(count):
+        total += dense[entries[m]] * dense[entries[m]]
+    return count, total
+
+
+@kernel
+def spend(dense, entries, count, factor, out):
+    """out += factor * dense at the listed places."""
+    for m in range(count):
+        out[entries[m]] += factor * dense[entries[m]]
+
+
+@kernel
+def wipe(dense, entries, count):
+    """Zero again, for the next example."""
+    for m in range(count):
+        dense[entries[m]] = 0.0
 
 
 @kernel

@@ -19,7 +19,19 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_of, scatter, square, workspace
+from m3n.kernels.blocks import (
+    add_costs,
+    add_parts,
+    best,
+    clear,
+    collect,
+    gather,
+    loss_of,
+    most_entries,
+    spend,
+    wipe,
+    workspace,
+)
 from m3n.kernels.working_sets import include, rate, roomy
 
 LOST = 1e-16  # of a weight of one: dropped, it changes no sum
@@ -46,7 +58,7 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
-    scores = roomy(sets)
+    scores, entries = roomy(sets), np.empty(most_entries(rows), np.int64)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = theta[: rows.sizes[i]]
@@ -65,17 +77,18 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
         gain = top - bottom
         if gain > 0.0:
             moved = direction(sets, i, target, source, delta, marked, touched)
-            norm = square(rows, i, delta, touched, moved, zeros)
+            count, norm = collect(rows, i, delta, touched, moved, zeros, entries)
             most = sets.alpha[source] if source >= 0 else 1.0
             gamma = most
             if gain * lam * n < norm * most:
                 gamma = gain * lam * n / norm
             change = shift(sets, i, target, source, gamma, stamp) / n
-            scatter(rows, i, delta, touched, moved, -gamma / (lam * n), w)
+            spend(zeros, entries, count, -gamma / (lam * n), w)
             totals.b[0] += change
             if totals.visits[0] > 0.0:  # the first iterate has rho = 1: the average begins there
-                scatter(rows, i, delta, touched, moved, -gamma / (lam * n * totals.product[0]), q)
+                spend(zeros, entries, count, -gamma / (lam * n * totals.product[0]), q)
                 totals.lag[0] += change / totals.product[0]
+            wipe(zeros, entries, count)
             clear(delta, marked, touched, moved)
         advance(totals)
     return order.shape[0]
