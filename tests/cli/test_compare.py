@@ -200,3 +200,15 @@ def test_chosen_folds(data_folder):
     assert load_data(path, folds=[0]).problem(0.01, None, "margin", 1).n == 626
     assert load_data(path, folds=[0]).name == "letter.data.gz, folds 0"
     assert load_data(path, folds=[0, 1, 2]).name == "letter.data.gz, folds 0-2"
+
+
+def test_first_sequences_only(sentences):
+    whole, part = load_data(sentences), load_data(sentences).first(7)
+    assert whole.first(None) is whole
+    assert whole.first(1000) is whole
+    problem, small = (data.problem(0.1, None, "margin", 1) for data in (whole, part))
+    assert (small.n, small.dim) == (7, problem.dim)
+    w = np.random.default_rng(0).normal(size=problem.dim)
+    assert 7 * small.hard(w).value == pytest.approx(problem.n * problem.hard(w, slice(0, 7)).value)
+    result = invoke(sentences, "--limit", 7, "--solver", "excessive_gap", "--max-passes", 5)
+    assert "sentences.txt, first 7: 7 sequences" in result.stdout

@@ -75,6 +75,9 @@ def compare(
     folds: Annotated[
         str | None, typer.Option(help="Folds of letter.data to take. Default: 1-9.", show_default=False)
     ] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Take only so many sequences, from the front.", min=1, show_default=False)
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the digit strings and of random solvers.", min=0)] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this file.", show_default=False)] = None,
@@ -95,7 +98,7 @@ def compare(
         chosen = None if folds is None else parse_folds(folds)
     _check_outputs(json, plot)
     with _blaming("DATA"):
-        found = command.load_data(data, seed, chosen)
+        found = command.load_data(data, seed, chosen).first(limit)
     with _blaming("--loss, --objective, --jobs"):
         problem = found.problem(strength, loss, objective, jobs)
     seconds = max_seconds if max_seconds is not None else 5.0 if data is None else 30.0

@@ -43,6 +43,14 @@ class Data:
     labels: list[list[int]]
     classes: int
 
+    def first(self, limit: int | None) -> Data:
+        """The first sequences only; all of them without a limit."""
+        if limit is None or limit >= len(self.labels):
+            return self
+        labels = self.labels[:limit]
+        node = self.node.select((slice(0, sum(map(len, labels))),))
+        return Data(f"{self.name}, first {limit}", node, labels, self.classes)
+
     def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
         if objective not in TEMPERATURES:
