@@ -95,32 +95,32 @@ def worst(space, i, theta, mass, parts, work):
     raise TypeError(f"{type(space).__name__} has no factored dual")
 
 
-@overload(workspace)
+@overload(workspace, strict=False)
 def _workspace(space):
     return _chosen("workspace", space)
 
 
-@overload(best)
+@overload(best, strict=False)
 def _best(space, i, theta, parts, work):
     return _chosen("best", space)
 
 
-@overload(soft)
+@overload(soft, strict=False)
 def _soft(space, i, theta, mu, work):
     return _chosen("soft", space)
 
 
-@overload(cliques)
+@overload(cliques, strict=False)
 def _cliques(space, i, parts, out):
     return _chosen("cliques", space)
 
 
-@overload(clique_range)
+@overload(clique_range, strict=False)
 def _clique_range(space):
     return _chosen("clique_range", space)
 
 
-@overload(worst)
+@overload(worst, strict=False)
 def _worst(space, i, theta, mass, parts, work):
     return _chosen("worst", space)
 
