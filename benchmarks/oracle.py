@@ -1,9 +1,10 @@
-"""How long one exp-oracle and one max-oracle pass take: against a naive loop, on one thread and on two."""
+"""How long a pass takes: exp-oracle, max-oracle and block Frank-Wolfe, a naive loop beside them, one thread and two."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from benchmarks.datasets import data_folder, ocr_problem
 from benchmarks.naive import naive_pass
 from m3n import Problem
 from m3n.backends.threads import single_threaded_blas
+from m3n.solvers import BlockFrankWolfe
 
 
 def run(repeats: int = 25) -> dict[str, Any]:
@@ -28,18 +30,32 @@ def run(repeats: int = 25) -> dict[str, Any]:
         "exp-oracle, 1 thread, mu = 1e-4": lambda: problems[1].soft(w, 1e-4),
         "max-oracle, 1 thread": lambda: problems[1].hard(w),
         "max-oracle, 2 threads": lambda: problems[2].hard(w),
+        "max-oracle, sparse pixels, 1 thread": lambda: sparse[1].hard(w),
     }
     with single_threaded_blas():
         check(problems[1], w)
+        for passes in (1, 25):
+            state = frank_wolfe(sparse[1], passes)
+            tasks[f"block Frank-Wolfe, pass {passes + 1}"] = partial(BlockFrankWolfe().step, sparse[1], state)
         seconds = interleaved(tasks, repeats)
     one, two = seconds["exp-oracle, 1 thread"], seconds["exp-oracle, 2 threads"]
+    hard, block = seconds["max-oracle, sparse pixels, 1 thread"], seconds["block Frank-Wolfe, pass 26"]
     return {
         "data": "OCR words" if data_folder() else "generated words",
         "tokens": problems[1].structure.shapes[0][0],
         "seconds": seconds,
         "naive / ours, 1 thread": seconds["naive loop, 1 thread"] / one,
         "1 thread / 2 threads": one / two,
+        "block Frank-Wolfe, pass 26 / max-oracle": block / hard,
     }
+
+
+def frank_wolfe(problem: Problem, passes: int) -> Any:
+    """The solver's state after some passes."""
+    state = BlockFrankWolfe().init(problem)
+    for _ in range(passes):
+        state = BlockFrankWolfe().step(problem, state)
+    return state
 
 
 def naive(problem: Problem, w: np.ndarray, mu: float) -> Any:

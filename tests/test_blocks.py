@@ -196,7 +196,7 @@ def local_theta(problem, w, i):
 
 
 @pytest.mark.parametrize("make", PROBLEMS)
-def test_scatter_is_the_adjoint_and_collect_its_norm(make, random):
+def test_scatter_is_the_adjoint_and_spread_its_norm(make, random):
     problem = make()
     rows = problem.blocks.rows
     for i in range(problem.n):
@@ -208,11 +208,13 @@ def test_scatter_is_the_adjoint_and_collect_its_norm(make, random):
         kernels.scatter(rows, i, delta, touched, len(touched), 2.0, out)
         w = random.normal(size=problem.dim)
         assert w @ out == pytest.approx(2 * local_theta(problem, w, i) @ delta)
-        entries = np.empty(kernels.most_entries(rows), np.int64)
-        count, norm = kernels.collect(rows, i, delta, touched, len(touched), zeros, entries)
-        assert norm == pytest.approx(out @ out / 4)
-        assert len(set(entries[:count])) == count
-        kernels.spend(zeros, entries, count, -2.0, out)
-        np.testing.assert_allclose(out, 0.0, atol=1e-12)
-        kernels.wipe(zeros, entries, count)
+        assert kernels.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(out @ out / 4)
+        np.testing.assert_allclose(zeros, out / 2, atol=1e-12)
+        kernels.wipe(rows, i, delta, touched, len(touched), zeros)
+        assert not zeros.any()
+        one, two = np.zeros(problem.dim), np.zeros(problem.dim)
+        kernels.spread(rows, i, delta, touched, len(touched), zeros)
+        kernels.settle(rows, i, delta, touched, len(touched), zeros, 2.0, one, -3.0, two)
+        np.testing.assert_allclose(one, out, atol=1e-12)
+        np.testing.assert_allclose(two, -1.5 * out, atol=1e-12)
         assert not zeros.any()

@@ -131,6 +131,9 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
     before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
     sizes = before[first[1:]] - before[first[:-1]]
     place = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
-    arrays = (sparse.pointers, sparse.runs, sparse.data, sparse.widths, first, used, place, sizes)
-    plain = (np.ascontiguousarray(a, dtype=float if a is sparse.data else np.int64) for a in arrays)
-    return Rows(*plain)
+    integers = (sparse.pointers, sparse.runs, sparse.widths, first, used, place, sizes)
+    pointers, runs, widths, first, used, place, sizes = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
+    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
+    owner = np.repeat(np.arange(len(widths)), np.diff(pointers))
+    squares = np.bincount(owner, data**2, minlength=len(widths))
+    return Rows(pointers, runs, data, widths, first, used, place, sizes, squares)

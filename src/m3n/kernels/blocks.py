@@ -35,6 +35,7 @@ class Rows(NamedTuple):
     used: np.ndarray  # (uses,) row of a use
     place: np.ndarray  # (uses,) where its parts begin in the local theta
     sizes: np.ndarray  # (n,) length of the local theta
+    squares: np.ndarray  # (rows,) sum of the squares of a row's entries
 
 
 class Costs(NamedTuple):
@@ -45,8 +46,6 @@ class Costs(NamedTuple):
     table: np.ndarray
     first: np.ndarray  # (n + 1,) rows of every example
 
-
-TINY = 1e-300
 
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
 
@@ -230,56 +229,50 @@ def scatter(rows, i, delta, touched, size, scale, out):
 
 
 @kernel
-def most_entries(rows):
-    """A bound on the number of weights that one example can touch."""
-    most = 0
-    for i in range(rows.sizes.shape[0]):
-        own = 0
-        for k in range(rows.first[i], rows.first[i + 1]):
-            r = rows.used[k]
-            own += (rows.pointers[r + 1] - rows.pointers[r]) * rows.widths[r]
-        most = max(most, own)
-    return most
-
-
-@kernel
-def collect(rows, i, delta, touched, size, dense, entries):
-    """F' delta into ``dense`` (dim,), all zero before; ``entries`` lists where. Their number and |F' delta|^2.
-
-    A sum that cancels exactly is kept as ``TINY``, so that no place is listed twice.
-    """
-    count = 0
+def spread(rows, i, delta, touched, size, dense):
+    """F' delta into ``dense`` (dim,), all zero before; returns |F' delta|^2, which grows part by part."""
+    total = 0.0
     for m in range(size):
         p = touched[m]
         amount = delta[p]
         if amount != 0.0:
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
+            inner = 0.0
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
                 at = rows.runs[e] + j
-                if dense[at] == 0.0:
-                    entries[count] = at
-                    count += 1
-                value = dense[at] + amount * rows.data[e]
-                dense[at] = value if value != 0.0 else TINY
-    total = 0.0
-    for m in range(count):
-        total += dense[entries[m]] * dense[entries[m]]
-    return count, total
+                inner += rows.data[e] * dense[at]
+                dense[at] += amount * rows.data[e]
+            total += amount * (2.0 * inner + amount * rows.squares[r])
+    return max(total, 0.0)
 
 
 @kernel
-def spend(dense, entries, count, factor, out):
-    """out += factor * dense at the listed places."""
-    for m in range(count):
-        out[entries[m]] += factor * dense[entries[m]]
+def settle(rows, i, delta, touched, size, dense, first, w, second, q):
+    """w += first * F' delta, q += second * F' delta, and ``dense`` is all zero again."""
+    for m in range(size):
+        p = touched[m]
+        a, b = first * delta[p], second * delta[p]
+        if delta[p] != 0.0:
+            k = use_of(rows, i, p)
+            j, r = p - rows.place[k], rows.used[k]
+            for e in range(rows.pointers[r], rows.pointers[r + 1]):
+                at = rows.runs[e] + j
+                w[at] += a * rows.data[e]
+                q[at] += b * rows.data[e]
+                dense[at] = 0.0
 
 
 @kernel
-def wipe(dense, entries, count):
-    """Zero again, for the next example."""
-    for m in range(count):
-        dense[entries[m]] = 0.0
+def wipe(rows, i, delta, touched, size, dense):
+    """``dense`` is all zero again."""
+    for m in range(size):
+        p = touched[m]
+        if delta[p] != 0.0:
+            k = use_of(rows, i, p)
+            j, r = p - rows.place[k], rows.used[k]
+            for e in range(rows.pointers[r], rows.pointers[r + 1]):
+                dense[rows.runs[e] + j] = 0.0
 
 
 @kernel

@@ -24,12 +24,10 @@ from m3n.kernels.blocks import (
     add_parts,
     best,
     clear,
-    collect,
     gather,
     loss_of,
-    most_entries,
-    spend,
-    wipe,
+    settle,
+    spread,
     workspace,
 )
 from m3n.kernels.working_sets import include, rate, roomy
@@ -58,7 +56,7 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
-    scores, entries = roomy(sets), np.empty(most_entries(rows), np.int64)
+    scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = theta[: rows.sizes[i]]
@@ -77,18 +75,18 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
         gain = top - bottom
         if gain > 0.0:
             moved = direction(sets, i, target, source, delta, marked, touched)
-            count, norm = collect(rows, i, delta, touched, moved, zeros, entries)
+            norm = spread(rows, i, delta, touched, moved, zeros)
             most = sets.alpha[source] if source >= 0 else 1.0
             gamma = most
             if gain * lam * n < norm * most:
                 gamma = gain * lam * n / norm
             change = shift(sets, i, target, source, gamma, stamp) / n
-            spend(zeros, entries, count, -gamma / (lam * n), w)
+            # the first iterate has rho = 1: the average begins there
+            share = 1.0 / totals.product[0] if totals.visits[0] > 0.0 else 0.0
+            unit = -gamma / (lam * n)
+            settle(rows, i, delta, touched, moved, zeros, unit, w, unit * share, q)
             totals.b[0] += change
-            if totals.visits[0] > 0.0:  # the first iterate has rho = 1: the average begins there
-                spend(zeros, entries, count, -gamma / (lam * n * totals.product[0]), q)
-                totals.lag[0] += change / totals.product[0]
-            wipe(zeros, entries, count)
+            totals.lag[0] += change * share
             clear(delta, marked, touched, moved)
         advance(totals)
     return order.shape[0]

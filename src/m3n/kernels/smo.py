@@ -21,11 +21,10 @@ from m3n.kernels.blocks import (
     clear,
     clique_range,
     cliques,
-    collect,
     gather,
     loss_of,
-    most_entries,
-    spend,
+    scatter,
+    spread,
     wipe,
     workspace,
     worst,
@@ -53,7 +52,7 @@ def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched = np.empty(size, np.int64)
-    mass, entries = np.zeros(clique_range(space)), np.empty(most_entries(rows), np.int64)
+    mass = np.zeros(clique_range(space))
     high, low = np.empty(size, np.int64), np.empty(size, np.int64)
     into, out = np.empty(size, np.int64), np.empty(size, np.int64)
     for at in range(start, order.shape[0]):
@@ -70,7 +69,8 @@ def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
         if gaps[i] > 0.0:
             moved = add_parts(delta, marked, touched, 0, high, many, 1.0)
             moved = add_parts(delta, marked, touched, moved, low, few, -1.0)
-            count, norm = collect(rows, i, delta, touched, moved, zeros, entries)
+            norm = spread(rows, i, delta, touched, moved, zeros)
+            wipe(rows, i, delta, touched, moved, zeros)
             arrivals = cliques(space, i, high, into)
             departures = cliques(space, i, low, out)
             gamma = spare(mass, into, arrivals, out, departures)
@@ -78,9 +78,8 @@ def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
                 gamma = gaps[i] * lam * n / norm
             room = transfer(sparse, i, mass, into, arrivals, out, departures, gamma)
             if room:
-                spend(zeros, entries, count, -gamma / (lam * n), w)
+                scatter(rows, i, delta, touched, moved, -gamma / (lam * n), w)
                 b[0] += gamma * (loss_of(costs, i, high, many) - loss_of(costs, i, low, few)) / n
-            wipe(zeros, entries, count)
             clear(delta, marked, touched, moved)
         for k in range(sparse.used[i]):
             mass[sparse.ids[i, k]] = 0.0
