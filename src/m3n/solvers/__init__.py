@@ -4,9 +4,15 @@ from typing import Any
 
 from m3n.solvers.base import Solver, State
 from m3n.solvers.excessive_gap import ExcessiveGap
+from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
+from m3n.solvers.extragradient import Extragradient
+from m3n.solvers.lbfgs import LBFGS
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
     "excessive_gap": ExcessiveGap,
+    "exponentiated_gradient": ExponentiatedGradient,
+    "extragradient": Extragradient,
+    "lbfgs": LBFGS,
 }
 
 
@@ -21,4 +27,13 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
     return BY_NAME[solver]()
 
 
-__all__ = ["BY_NAME", "ExcessiveGap", "Solver", "State", "resolve_solver"]
+__all__ = [
+    "BY_NAME",
+    "LBFGS",
+    "ExcessiveGap",
+    "ExponentiatedGradient",
+    "Extragradient",
+    "Solver",
+    "State",
+    "resolve_solver",
+]
