@@ -13,12 +13,18 @@ from m3n.solvers.block_frank_wolfe import (
     Uniform,
 )
 from m3n.solvers.excessive_gap import ExcessiveGap
+from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
+from m3n.solvers.extragradient import Extragradient
+from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.smo import SMO
 from m3n.solvers.subgradient import Subgradient
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
     "block_frank_wolfe": BlockFrankWolfe,
     "excessive_gap": ExcessiveGap,
+    "exponentiated_gradient": ExponentiatedGradient,
+    "extragradient": Extragradient,
+    "lbfgs": LBFGS,
     "smo": SMO,
     "subgradient": Subgradient,
 }
@@ -36,6 +42,6 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
 
 
 __all__ = [
-    "BY_NAME", "SMO", "BlockFrankWolfe", "ExcessiveGap", "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver",
-    "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
+    "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient", "GapSampling",
+    "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
 ]  # fmt: skip
