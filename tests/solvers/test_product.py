@@ -13,6 +13,7 @@ from m3n.solvers import (
     SMO,
     BlockFrankWolfe,
     ExcessiveGap,
+    ExponentiatedGradient,
     GapSampling,
     Pairwise,
     PlaneCache,
@@ -25,6 +26,7 @@ from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 SOLVERS = {
     **{name: kind() for name, kind in BY_NAME.items()},
+    "exponentiated_gradient, online": ExponentiatedGradient(online=True),
     "excessive_gap, uniform centre": ExcessiveGap(center="uniform"),
     "block_frank_wolfe, gap sampling": BlockFrankWolfe(order=GapSampling()),
     "block_frank_wolfe, with replacement": BlockFrankWolfe(order=Uniform()),

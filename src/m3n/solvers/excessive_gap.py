@@ -52,14 +52,7 @@ import numpy as np
 from m3n.kernels.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
-
-
-@dataclass(frozen=True)
-class Point:
-    """A dual point as D sees it: u = w(alpha) and b = sum ell alpha."""
-
-    u: np.ndarray
-    b: float
+from m3n.solvers.hull import Point, bordered
 
 
 @dataclass(frozen=True)
@@ -241,7 +234,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     ) -> tuple[tuple[Point, ...], np.ndarray, float]:
         """Algorithm 1, line 7: alpha_{k+1} = (1-tau) alpha + tau alpha~, or a better point of the hull."""
         points = (*state.hull, oracle)
-        gram = _bordered(state.gram, [problem.inner(oracle.u, p.u) for p in points])
+        gram = bordered(state.gram, [problem.inner(oracle.u, p.u) for p in points])
         losses = np.array([p.b for p in points])
         weights = np.zeros(len(points))
         weights[0] = 1 - tau
@@ -267,10 +260,3 @@ def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: flo
 def _holds(smoothed: float, dual: float) -> bool:
     """The invariant up to rounding; a wrong verdict slows the method down but cannot harm a certificate."""
     return smoothed <= dual + 1e-12 * max(1.0, abs(dual))
-
-
-def _bordered(gram: np.ndarray, column: list[float]) -> np.ndarray:
-    bigger = np.empty((len(column), len(column)))
-    bigger[:-1, :-1] = gram
-    bigger[-1] = bigger[:, -1] = column
-    return bigger

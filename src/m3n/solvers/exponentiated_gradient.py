@@ -1,6 +1,7 @@
 """Exponentiated gradient: ascent on the dual whose steps multiply alpha by exponentials of the gradient.
 
-The batch algorithm of the reference. The gradient of D at alpha, with u = w(alpha), is
+Here is the batch algorithm of the reference; ``online=True`` takes one example at a time, see ``m3n.solvers.online_eg``.
+The gradient of D at alpha, with u = w(alpha), is
 
     g_i(y) = ell_i(y) - <u, psi_i(y)> - T (1 + log{ n alpha_i(y) }).
 
@@ -48,8 +49,10 @@ from typing import ClassVar
 import numpy as np
 
 from m3n.problem import Problem
+from m3n.solvers import online_eg
 from m3n.solvers.base import Solver
 from m3n.solvers.gibbs import Gibbs
+from m3n.solvers.online_eg import OnlineState
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,16 @@ class ExponentiatedGradientState:
 
 
 @dataclass(frozen=True)
-class ExponentiatedGradient(Solver[ExponentiatedGradientState]):
+class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     """Exponentiated gradient ascent on the dual, for max-margin networks and CRFs.
 
     Parameters
     ----------
+    online : bool
+        Take one example at a time in random order, each with a step size of its own: far fewer passes, and memory for
+        potentials of every example. The other settings but ``seed`` are those of the batch algorithm.
+    seed : int
+        Seed of the order of the examples.
     strength : float or None
         How far the start leans towards gold at temperature 0: -log of the worst labelling's weight relative to gold's,
         in the mean over examples. 0 is uniform; None means half of log|Y|.
@@ -91,6 +99,8 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState]):
         Factors on the step size after a refused step and after a success; it doubles until the first refusal.
     """
 
+    online: bool = False
+    seed: int = 0
     strength: float | None = None
     shrink: float = 0.5
     grow: float = 1.05
@@ -99,6 +109,7 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState]):
     requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
     native: ClassVar[str | None] = "dual"
     rate: ClassVar[str] = "log|Y| / (lam eps)"
+    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
     exponent: ClassVar[float | None] = -1.0
 
     def __post_init__(self) -> None:
@@ -107,8 +118,10 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState]):
         if not 0.0 < self.shrink < 1.0 <= self.grow:
             raise ValueError(f"need 0 < shrink < 1 <= grow, got {self.shrink} and {self.grow}")
 
-    def init(self, problem: Problem) -> ExponentiatedGradientState:
+    def init(self, problem: Problem) -> ExponentiatedGradientState | OnlineState:
         """The starting distribution, and a step size that cannot fail."""
+        if self.online:
+            return online_eg.init(problem)
         zero = np.zeros(problem.dim)
         alpha = Gibbs.at(problem, zero, self._first_c(problem))
         dual = problem.dual(alpha.u, alpha.offset)
@@ -116,8 +129,12 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState]):
         state = ExponentiatedGradientState(zero, np.nan, alpha, dual, safe, safe)
         return _with_weights(problem, state, alpha.c)
 
-    def step(self, problem: Problem, state: ExponentiatedGradientState) -> ExponentiatedGradientState:
+    def step(
+        self, problem: Problem, state: ExponentiatedGradientState | OnlineState
+    ) -> ExponentiatedGradientState | OnlineState:
         """One exp-oracle pass: a step, or one that is refused and halves the step size."""
+        if isinstance(state, OnlineState):
+            return online_eg.step(problem, state, self.seed)
         alpha = batch_update(problem, state.alpha, state.eta)
         dual = problem.dual(alpha.u, alpha.offset)
         if not _rises_enough(problem, state.alpha, alpha, state.eta):

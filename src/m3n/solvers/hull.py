@@ -44,7 +44,7 @@ class Hull:
         points, gram = self.points, self.gram
         for point in new:
             points = (*points, point)
-            gram = _bordered(gram, [problem.inner(point.u, other.u) for other in points])
+            gram = bordered(gram, [problem.inner(point.u, other.u) for other in points])
         weights = np.zeros(len(points))
         weights[0] = 1.0
         maximize_on_simplex(problem.lam * gram, np.array([point.b for point in points]), weights)
@@ -63,7 +63,8 @@ def mixed(problem: Problem, weights: Sequence[float] | np.ndarray, points: Seque
     return Point(u, float(sum(x * point.b for x, point in zip(weights, points, strict=True))))
 
 
-def _bordered(gram: np.ndarray, column: list[float]) -> np.ndarray:
+def bordered(gram: np.ndarray, column: list[float]) -> np.ndarray:
+    """A Gram matrix with one more row and column."""
     bigger = np.empty((len(column), len(column)))
     bigger[:-1, :-1] = gram
     bigger[-1] = bigger[:, -1] = column

@@ -112,6 +112,7 @@ class LBFGS(Solver[LBFGSState]):
     requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
     native: ClassVar[str | None] = "gradient_norm"
     rate: ClassVar[str] = "log(1/eps) for fixed mu"
+    rate_smooth: ClassVar[str] = "log(1/eps)"
 
     def __post_init__(self) -> None:
         if self.memory < 1:

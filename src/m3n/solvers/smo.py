@@ -52,7 +52,7 @@ class SMOState:
     @property
     def metrics(self) -> Mapping[str, float]:
         used = float(self.masses.used.mean())
-        return {"kkt_violation": float(self.gaps.max()), "dual_value": self.dual, "cliques": used}
+        return {"kkt_violation": float(self.gaps.max()), "dual": self.dual, "cliques": used}
 
 
 @dataclass(frozen=True)
