@@ -18,9 +18,7 @@ class WrittenOut:
     def __init__(self, problem, state):
         self.known = known = Enumerated.of(problem)
         self.beta = [None] * problem.n
-        self.eta = (
-            np.ones(problem.n) if not problem.temperature else np.full(problem.n, min(1, 1 / problem.temperature))
-        )
+        self.eta = np.full(problem.n, min(1.0, 1.0 / (problem.temperature or 1.0)))
         self.failed = np.zeros(problem.n, bool)
         starts, potentials = state.potentials.starts, state.potentials.potentials
         for i in range(problem.n):
@@ -108,8 +106,7 @@ def test_linear_convergence_on_a_crf():
 
 def test_online_needs_fewer_passes_than_batch():
     problem = chain_problem(lengths=(3, 4, 5, 3, 6) * 4, labels=3, lam=0.01)
-    online, batch = (
-        minimize(problem, ExponentiatedGradient(online=o), tol=0.05, max_passes=2000) for o in (True, False)
-    )
+    solvers = ONLINE, ExponentiatedGradient()
+    online, batch = (minimize(problem, solver, tol=0.05, max_passes=2000) for solver in solvers)
     assert online.converged
     assert online.soft_calls < batch.soft_calls

@@ -42,6 +42,6 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
 
 
 __all__ = [
-    "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient", "GapSampling",
-    "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
+    "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient",
+    "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
 ]  # fmt: skip

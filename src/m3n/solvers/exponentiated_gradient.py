@@ -1,7 +1,7 @@
 """Exponentiated gradient: ascent on the dual whose steps multiply alpha by exponentials of the gradient.
 
-Here is the batch algorithm of the reference; ``online=True`` takes one example at a time, see ``m3n.solvers.online_eg``.
-The gradient of D at alpha, with u = w(alpha), is
+Here is the batch algorithm of the reference; ``online=True`` takes one example at a time, see ``online_eg``. The
+gradient of D at alpha, with u = w(alpha), is
 
     g_i(y) = ell_i(y) - <u, psi_i(y)> - T (1 + log{ n alpha_i(y) }).
 
