@@ -105,6 +105,7 @@ def test_settings_and_entry_points_document_every_parameter():
     """Where a user chooses settings, a missing "Parameters" section is a defect."""
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
     settings = [m3n.solvers.ExcessiveGap, m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
+    settings += [m3n.solvers.ExponentiatedGradient, m3n.solvers.LBFGS]
     for obj in entry_points + settings:
         assert NumpyDocString(inspect.cleandoc(obj.__doc__))["Parameters"], obj
 
