@@ -21,7 +21,7 @@ Nothing is clipped in these projections, so the left side is V(z, x') + V(x', z)
     V(z, x') <= V(z, x):    z is closer to the new point than to the old one.
 
 All of it follows from the two passes of the step. The condition always holds for eta <= 1/(R sqrt(omega) + lam omega),
-R = max |psi|; the search starts there and finds about a hundred times more. If it holds in every step,
+R = max |psi|; the search starts there and finds 50 to 250 times more on real data. If it holds in every step,
 
     J(w_avg) - D(alpha_avg) <= { log|Y| + |w(alpha_avg)|^2 / (2 omega) } / S.
 
@@ -33,8 +33,8 @@ bound ``duality_gap`` = J_mu(w_avg) + mu log|Y| - D(alpha_avg) >= J(w_avg) - D(a
 
 Beyond the authors. Early alpha are bad, and D is quadratic: they spoil the average for long. A second average gives
 step k the weight k^3 or so. The dual point is the best mixture of both averages, of gold and of its own predecessor:
-feasible, never worse than alpha_avg and in our measurements 3 to 10 times closer. For w the plain average was
-better than w(alpha) of any average and than an average with growing weights.
+feasible and never worse than alpha_avg (OCR words, lam = 0.01, 300 passes: gap 0.04 instead of 0.15). For w the plain
+average was better on real data than w(alpha) of any average and than an average with growing weights.
 
 Cost per step: two exp-oracle passes and O(dim). Memory: O(dim). Letters: eta, omega step size and balance; others as in
 the paper.

@@ -16,8 +16,8 @@ Certificates. T > 0: J(w) is known, D(alpha) too, and J(w) - D(alpha) = |grad J(
 ``memory`` alphas and of its own predecessor is much closer. At T = 0 the gap stays at some part of mu log|Y|.
 
 Letters: w, u, alpha, mu, lam as in the paper; s, y, rho as everywhere in the literature on BFGS. Cost per step: one
-pass, rarely a few, and about 6 memory vector operations. Memory: 2 memory vectors for H, at T = 0 as many again half
-for the dual points.
+pass, rarely a few, and 4 to 6 times ``memory`` operations on vectors. Memory: 2 ``memory`` vectors for H and at T = 0
+``memory`` more for dual points.
 
 Reference: Liu, Nocedal, "On the limited memory BFGS method for large scale optimization", Mathematical Programming 45,
 1989.
