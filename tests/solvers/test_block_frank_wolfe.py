@@ -7,8 +7,8 @@ import pytest
 
 from m3n import minimize
 from m3n.kernels.frank_wolfe import Totals, sweep
-from m3n.solvers import BlockFrankWolfe, GapSampling, Pairwise, PlaneCache, Uniform, working_sets
-from m3n.solvers.working_sets import copied, dual_point, enlarged
+from m3n.solvers import BlockFrankWolfe, GapSampling, Pairwise, PlaneCache, Uniform
+from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets
 from tests.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -130,13 +130,10 @@ def test_working_sets_hold_different_outputs_with_their_losses():
     assert state.totals[0] == pytest.approx(loss)
 
 
-def test_full_working_sets_grow_without_a_trace(monkeypatch):
+def test_full_working_sets_grow_without_a_trace():
     """A sweep that runs out of room goes on at the same visit after enlargement."""
     problem = chain_problem(lengths=(4, 5, 4), labels=3, lam=0.003)
-    monkeypatch.setattr(working_sets, "FIRST_ROOM", 100)
-    wide = working_sets.gold_sets(problem.blocks)
-    monkeypatch.setattr(working_sets, "FIRST_ROOM", 1)
-    narrow = working_sets.gold_sets(problem.blocks)
+    wide, narrow = gold_sets(problem.blocks, room=100), gold_sets(problem.blocks, room=1)
     order = np.tile(np.arange(problem.n), 40)
     outcomes = []
     for sets in (copied(wide), copied(narrow)):

@@ -9,6 +9,7 @@ from m3n.solvers.working_sets import dual_point
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem]
+FORMS = {"one slack": StructSVM(), "one slack, no cache": StructSVM(cache=0), "n slacks": StructSVM(slack="n")}
 
 
 def iterates(problem, solver, steps):
@@ -21,7 +22,7 @@ def iterates(problem, solver, steps):
         yield state
 
 
-@pytest.mark.parametrize("solver", [StructSVM(), StructSVM(cache=0), StructSVM(slack="n")], ids=["cached", "plain", "n"])
+@pytest.mark.parametrize("solver", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_optimum_of_an_independent_solver_to_many_digits(make, solver):
     problem = make(seed=3)

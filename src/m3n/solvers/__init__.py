@@ -12,20 +12,24 @@ from m3n.solvers.block_frank_wolfe import (
     Toward,
     Uniform,
 )
+from m3n.solvers.bmrm import BMRM
 from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
 from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.smo import SMO
+from m3n.solvers.struct_svm import StructSVM
 from m3n.solvers.subgradient import Subgradient
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
     "block_frank_wolfe": BlockFrankWolfe,
+    "bmrm": BMRM,
     "excessive_gap": ExcessiveGap,
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
     "lbfgs": LBFGS,
     "smo": SMO,
+    "struct_svm": StructSVM,
     "subgradient": Subgradient,
 }
 
@@ -42,6 +46,7 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
 
 
 __all__ = [
-    "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient",
-    "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "Subgradient", "Toward", "Uniform", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient",
+    "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "StructSVM", "Subgradient", "Toward",
+    "Uniform", "resolve_solver",
 ]  # fmt: skip

@@ -67,7 +67,9 @@ def init(problem: Problem, cache: int) -> OneSlackState:
     if cache:
         outputs = gold_sets(problem.blocks, room=cache)
         outputs.alpha[:] = 0.0  # there are no weights here, so any output may be forgotten
-    return _exact(problem, OneSlackState(np.zeros(problem.dim), np.nan, 0.0, Planes.gold(problem), np.inf, outputs), 0.0)
+    return _exact(
+        problem, OneSlackState(np.zeros(problem.dim), np.nan, 0.0, Planes.gold(problem), np.inf, outputs), 0.0
+    )
 
 
 def step(problem: Problem, state: OneSlackState, patience: int | None, most_planes: int) -> OneSlackState:
@@ -76,9 +78,7 @@ def step(problem: Problem, state: OneSlackState, patience: int | None, most_plan
     w, xi = planes.point(problem), planes.height(problem.lam)
     dual = max(state.dual, problem.dual(w, planes.offset))
     planes = planes.pruned(patience).merged(problem, most_planes - 1)
-    solved = OneSlackState(
-        w, np.nan, dual, planes, np.inf, state.outputs, state.best, state.passes, state.steps + 1
-    )
+    solved = OneSlackState(w, np.nan, dual, planes, np.inf, state.outputs, state.best, state.passes, state.steps + 1)
     return _remembered(problem, solved, xi) or _exact(problem, solved, xi)
 
 
@@ -87,7 +87,9 @@ def _remembered(problem: Problem, state: OneSlackState, xi: float) -> OneSlackSt
     if state.outputs is None:
         return None
     blocks, vector = problem.blocks, np.zeros(problem.dim)
-    value, loss = joint_plane(blocks.rows, blocks.costs, state.outputs, blocks.gold, blocks.gold_counts, state.w, vector)
+    value, loss = joint_plane(
+        blocks.rows, blocks.costs, state.outputs, blocks.gold, blocks.gold_counts, state.w, vector
+    )
     violation = value / problem.n - xi
     if violation <= ENOUGH * (state.best - state.dual):
         return None

@@ -1,4 +1,4 @@
-"""SVM-struct: cutting planes with one slack for all examples (``m3n.solvers.one_slack``) or one for each (``n_slack``)."""
+"""SVM-struct: cutting planes with one slack for all examples (``one_slack``) or one for each of them (``n_slack``)."""
 
 from __future__ import annotations
 

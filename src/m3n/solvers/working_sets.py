@@ -14,12 +14,12 @@ from m3n.problem import Problem
 FIRST_ROOM = 4
 
 
-def gold_sets(blocks: Blocks) -> Sets:
-    """All weight on gold."""
+def gold_sets(blocks: Blocks, room: int = FIRST_ROOM) -> Sets:
+    """All weight on gold, and room for more outputs."""
     n, most = blocks.gold.shape
-    slots = n * FIRST_ROOM
+    slots = n * room
     sets = Sets(
-        first=np.arange(0, slots + 1, FIRST_ROOM),
+        first=np.arange(0, slots + 1, room),
         used=np.ones(n, np.int64),
         parts=np.zeros((slots, most), np.int32),
         counts=np.zeros(slots, np.int32),
@@ -27,9 +27,9 @@ def gold_sets(blocks: Blocks) -> Sets:
         losses=np.zeros(slots),
         seen=np.zeros(slots, np.int32),
     )
-    sets.parts[::FIRST_ROOM] = blocks.gold
-    sets.counts[::FIRST_ROOM] = blocks.gold_counts
-    sets.alpha[::FIRST_ROOM] = 1.0
+    sets.parts[::room] = blocks.gold
+    sets.counts[::room] = blocks.gold_counts
+    sets.alpha[::room] = 1.0
     return sets
 
 
