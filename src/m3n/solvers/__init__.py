@@ -3,10 +3,14 @@
 from typing import Any
 
 from m3n.solvers.base import Solver, State
+from m3n.solvers.bmrm import BMRM
 from m3n.solvers.excessive_gap import ExcessiveGap
+from m3n.solvers.struct_svm import StructSVM
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
+    "bmrm": BMRM,
     "excessive_gap": ExcessiveGap,
+    "struct_svm": StructSVM,
 }
 
 
@@ -21,4 +25,4 @@ def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
     return BY_NAME[solver]()
 
 
-__all__ = ["BY_NAME", "ExcessiveGap", "Solver", "State", "resolve_solver"]
+__all__ = ["BMRM", "BY_NAME", "ExcessiveGap", "Solver", "State", "StructSVM", "resolve_solver"]
