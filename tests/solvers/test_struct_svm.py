@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from m3n import minimize
-from m3n.solvers import StructSVM
+from m3n.solvers import BMRM, StructSVM
 from m3n.solvers.working_sets import dual_point
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -100,6 +100,33 @@ def test_one_slack_dual_is_monotone_and_below_the_optimum(make):
     for state in iterates(problem, StructSVM(), 200):
         assert previous <= state.dual <= best + 1e-9
         previous = state.dual
+
+
+@pytest.mark.parametrize(
+    "solver", [StructSVM(cache=0), StructSVM(cache=0, patience=2), StructSVM(cache=0, most_planes=8)]
+)
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_promises_of_exact_constraints_on_every_iterate(make, solver):
+    problem = make(seed=1)
+    known = Enumerated.of(problem)
+    best = known.optimum()
+    for state in iterates(problem, solver, 60):
+        vectors = np.array(state.planes.vectors)
+        assert state.primal == pytest.approx(known.primal(state.w), abs=1e-12)
+        assert state.dual <= best + 1e-10 <= state.primal + 2e-10
+        np.testing.assert_allclose(state.planes.gram, vectors @ vectors.T, rtol=1e-9, atol=1e-9)
+        assert state.violation == pytest.approx(state.primal - state.dual, abs=1e-9)  # xi is optimal: it is the gap
+        assert len(state.planes) <= solver.most_planes
+
+
+def test_without_a_cache_the_same_as_the_plain_bundle_method():
+    """The algorithms differ only in their names as long as every constraint comes from the oracle."""
+    problem = chain_problem()
+    ours = list(iterates(problem, StructSVM(cache=0, patience=None), 25))
+    plain = list(iterates(problem, BMRM(stabilize="none", patience=None), 25))
+    for state, before in zip(ours[1:], plain[:-1], strict=True):
+        assert state.dual == pytest.approx(before.dual, abs=1e-8)
+        np.testing.assert_allclose(state.w, before.trial, atol=1e-6)
 
 
 def test_remembered_outputs_save_oracle_calls():
