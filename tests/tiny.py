@@ -34,6 +34,15 @@ def multiclass_problem(seed=0, n=12, labels=4, lam=0.1, attributes=3, n_jobs=1, 
     return Problem(Multiclass(n, labels), Dense(X, labels), y, **settings)
 
 
+def iterates(problem, solver, steps):
+    """The first state and ``steps`` more."""
+    state = solver.init(problem)
+    yield state
+    for _ in range(steps):
+        state = solver.step(problem, state)
+        yield state
+
+
 @dataclass
 class Enumerated:
     """Every psi_i(y) and ell_i(y) of a problem, written out."""

@@ -32,7 +32,7 @@ class Status(StrEnum):
     PASS_LIMIT = "pass limit"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
-    STALLED = "stalled numerically"
+    STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
 
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import m3n
 from m3n.losses import Cost, Hamming, Loss
-from m3n.solvers import ExcessiveGap
+from m3n.solvers import BY_NAME, ExcessiveGap
 
 WORDS = [
     [["w=the", "suffix=e"], ["w=dog"], ["w=barks"]],
@@ -276,3 +276,16 @@ def test_no_warning_when_converged():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tagger().fit(X, y)
+
+
+@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"subgradient"}))
+def test_every_solver_by_its_name(name):
+    """Same certificate whatever the solver; the seed of those that draw random numbers is random_state."""
+    train, _ = m3n.datasets.digit_strings(n_train=20, n_test=1)
+    tagger = m3n.SequenceTagger(solver=name, lam=1.0, tol=0.05, max_passes=2000, random_state=3)
+    assert tagger.fit(train.inputs, train.labels).certificate_.gap <= 0.05
+    again = clone(tagger).fit(train.inputs, train.labels)
+    np.testing.assert_array_equal(again.coef_, tagger.coef_)
+    if name == "block_frank_wolfe":
+        other = clone(tagger).set_params(random_state=4).fit(train.inputs, train.labels)
+        assert not np.array_equal(other.coef_, tagger.coef_)

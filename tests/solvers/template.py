@@ -7,7 +7,7 @@ import pytest
 
 from m3n import Problem, Status, minimize
 from m3n.losses import NormalizedHamming
-from tests.tiny import Enumerated, PartCoordinates, chain_problem, multiclass_problem
+from tests.tiny import Enumerated, PartCoordinates, chain_problem, iterates, multiclass_problem
 
 ROUNDING = 1e-10  # sums of a few hundred terms of size 1e3 at most
 
@@ -18,15 +18,6 @@ CASES = {
     "logistic regression": (1.0, lambda: multiclass_problem(seed=3, temperature=1.0)),
     "softmax-margin": (0.3, lambda: chain_problem(seed=3, temperature=0.3, loss=NormalizedHamming())),
 }
-
-
-def iterates(problem, solver, steps):
-    """The first state and ``steps`` more."""
-    state = solver.init(problem)
-    yield state
-    for _ in range(steps):
-        state = solver.step(problem, state)
-        yield state
 
 
 def arrays(thing):

@@ -10,20 +10,12 @@ from m3n.losses import Hamming, NormalizedHamming
 from m3n.solvers import BMRM
 from m3n.solvers.bmrm import LEAST, MOST
 from m3n.structures import Chain, Multiclass
-from tests.tiny import Enumerated, PartCoordinates, chain_problem, multiclass_problem
+from tests.tiny import Enumerated, PartCoordinates, chain_problem, iterates, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem]
 SOLVERS = [BMRM(), BMRM(stabilize="none"), BMRM(most_planes=6), BMRM(patience=None)]
 NAMES = ["default", "plain", "few planes", "all planes"]
 ROUNDING = 1e-10  # sums of a few hundred terms, and the accuracy of the small quadratic programme
-
-
-def iterates(problem, solver, steps):
-    state = solver.init(problem)
-    yield state
-    for _ in range(steps):
-        state = solver.step(problem, state)
-        yield state
 
 
 @pytest.mark.parametrize("make", PROBLEMS)

@@ -11,18 +11,10 @@ from m3n.losses import Hamming, NormalizedHamming
 from m3n.solvers import ExcessiveGap
 from m3n.structures import Chain, Multiclass
 from tests.solvers.algorithm2 import Algorithm2
-from tests.tiny import Enumerated, PartCoordinates, chain_problem, multiclass_problem
+from tests.tiny import Enumerated, PartCoordinates, chain_problem, iterates, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem]
 ROUNDING = 1e-10  # sums of a few hundred terms of size 1e3 at most
-
-
-def iterates(problem, solver, steps):
-    state = solver.init(problem)
-    yield state
-    for _ in range(steps):
-        state = solver.step(problem, state)
-        yield state
 
 
 def test_same_iterates_as_the_literal_algorithm_2():

@@ -49,7 +49,7 @@ class SequenceTagger(BaseEstimator):
     n_jobs : int or None
         Threads; None takes every core.
     random_state : int
-        Seed of solvers that draw random numbers.
+        Seed of a solver that draws random numbers, if it is given by its name.
     verbose : bool
         Show a progress bar.
 
@@ -130,7 +130,7 @@ class SequenceTagger(BaseEstimator):
         """
         if self.objective not in OBJECTIVES:
             raise ValueError(f"objective={self.objective!r} is not available; choose one of {OBJECTIVES}")
-        loss, solver = resolve_loss(self.loss), resolve_solver(self.solver)
+        loss, solver = resolve_loss(self.loss), resolve_solver(self.solver, self.random_state)
         reader = SequenceReader()
         matrix, lengths = reader.fit(X)
         classes, labels = read_labels(y, lengths)

@@ -160,6 +160,15 @@ def add_costs(costs, i, theta, scale):
 
 
 @kernel
+def local_scores(rows, costs, i, w, theta):
+    """Scores plus losses of all parts of example i: the part of ``theta`` that it needs, filled."""
+    local = theta[: rows.sizes[i]]
+    gather(rows, i, w, local)
+    add_costs(costs, i, local, 1.0)
+    return local
+
+
+@kernel
 def loss_of(costs, i, parts, count):
     """The loss of an output of example i."""
     labels = costs.table.shape[1]

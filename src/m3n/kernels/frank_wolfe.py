@@ -20,11 +20,10 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import (
-    add_costs,
     add_parts,
     best,
     clear,
-    gather,
+    local_scores,
     loss_of,
     settle,
     spread,
@@ -59,9 +58,7 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
-        local = theta[: rows.sizes[i]]
-        gather(rows, i, w, local)
-        add_costs(costs, i, local, 1.0)
+        local = local_scores(rows, costs, i, w, theta)
         if ask:
             _, count = best(space, i, local, found, work)
             if not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):

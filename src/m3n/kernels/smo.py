@@ -15,13 +15,12 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import (
-    add_costs,
     add_parts,
     best,
     clear,
     clique_range,
     cliques,
-    gather,
+    local_scores,
     loss_of,
     scatter,
     spread,
@@ -57,9 +56,7 @@ def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
     into, out = np.empty(size, np.int64), np.empty(size, np.int64)
     for at in range(start, order.shape[0]):
         i = order[at]
-        local = theta[: rows.sizes[i]]
-        gather(rows, i, w, local)
-        add_costs(costs, i, local, 1.0)
+        local = local_scores(rows, costs, i, w, theta)
         for k in range(sparse.used[i]):
             mass[sparse.ids[i, k]] = sparse.masses[i, k]
         top, many = best(space, i, local, high, work)

@@ -9,7 +9,18 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_costs, add_parts, best, clear, gather, loss_of, scatter, score_of, workspace
+from m3n.kernels.blocks import (
+    add_costs,
+    add_parts,
+    best,
+    clear,
+    gather,
+    local_scores,
+    loss_of,
+    scatter,
+    score_of,
+    workspace,
+)
 
 
 class Sets(NamedTuple):
@@ -94,9 +105,7 @@ def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, viola
     scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
-        local = theta[: rows.sizes[i]]
-        gather(rows, i, w, local)
-        add_costs(costs, i, local, 1.0)
+        local = local_scores(rows, costs, i, w, theta)
         value, count = best(space, i, local, found, work)
         _, known, _ = rate(sets, i, local, scores)
         violations[i] = max(value - known, 0.0)

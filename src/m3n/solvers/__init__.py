@@ -34,15 +34,16 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
 }
 
 
-def resolve_solver(solver: Solver[Any] | str) -> Solver[Any]:
-    """Turn a name or "auto" into a solver object with default settings."""
+def resolve_solver(solver: Solver[Any] | str, seed: int = 0) -> Solver[Any]:
+    """Turn a name or "auto" into a solver object with default settings, and a seed if it draws random numbers."""
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
         return ExcessiveGap()
     if solver not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; choose 'auto', a solver object or one of {sorted(BY_NAME)}")
-    return BY_NAME[solver]()
+    kind: Any = BY_NAME[solver]
+    return kind(seed=seed) if hasattr(kind, "seed") else kind()
 
 
 __all__ = [

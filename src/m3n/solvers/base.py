@@ -32,7 +32,7 @@ class State(Protocol):
 
     @property
     def stalled(self) -> bool:
-        """Whether rounding errors forbid any further progress."""
+        """Whether no further progress is possible: because of rounding errors, or by the method's own rule."""
 
     @property
     def metrics(self) -> Mapping[str, float]:
