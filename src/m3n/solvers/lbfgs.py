@@ -38,7 +38,7 @@ from m3n.solvers.hull import Hull, Point
 ARMIJO, WOLFE = 1e-4, 0.9  # the usual constants: almost any decrease will do, the slope must flatten a little
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
 ROUNDING = 1e-14  # relative error of F, a sum over the data
-SHARE = 0.025  # of J(0): the default for mu log|Y|; with less the oracle needs its slow log domain on OCR
+SHARE = 0.01  # of J(0): the default for mu log|Y|
 SOLVED = 1e-8  # of mu log|Y|: closer to the smoothed optimum there is nothing to gain
 
 
@@ -102,7 +102,7 @@ class LBFGS(Solver[LBFGSState]):
         are kept to improve the dual value.
     mu : float or None
         Smoothing at temperature 0, where the gap cannot fall below a part of mu log|Y|; None chooses it so that
-        this is 2.5 % of J(0).
+        this is 1 % of J(0).
     """
 
     memory: int = 10
