@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from m3n.features.base import FeatureMap, SparseRows
+from m3n.kernels._jit import uncached
 from m3n.kernels.blocks import Costs, Rows
 from m3n.losses import Cost
 from m3n.structures.base import Structure
@@ -65,10 +66,15 @@ class Blocks:
         """Length of the longest local theta."""
         return int(self.rows.sizes.max())
 
-    def run(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+    def run(self, kernel: Any, *arguments: Any) -> Any:
         """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
-        function = kernel if self.compiled else kernel.py_func  # type: ignore[attr-defined]
-        return function(self.space, self.rows, self.costs, *arguments)
+        return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
+
+    def _chosen(self, kernel: Any) -> Callable[..., Any]:
+        if not self.compiled:
+            return kernel.py_func
+        ours = type(self.space).__module__.startswith("m3n.")
+        return kernel if ours else uncached(kernel)  # a change of foreign code must not meet old machine code
 
 
 class PythonSpace:

@@ -99,11 +99,7 @@ def _viterbi(space, theta, length, forward, tables, parts):
         if space.edges:
             _add_edges(space, theta, length, t, transition, tables)
         pair = tables[1] if space.edges else transition
-        for j in range(s):
-            g[j] = f[0] + pair[0, j]
-        for i in range(1, s):
-            for j in range(s):
-                g[j] = max(g[j], f[i] + pair[i, j])
+        _maxima(f, pair, g)
         for j in range(s):
             g[j] += node[j]
     last, value = 0, -np.inf
@@ -122,6 +118,23 @@ def _viterbi(space, theta, length, forward, tables, parts):
         last = source
     parts[0] = last
     return value, _pair_parts(parts, length, s, space.edges)
+
+
+@kernel
+def _maxima(f, pair, g):
+    """g[j] = max_i f[i] + pair[i, j]; four rows at a time, so that g is loaded and stored a quarter as often."""
+    s = f.shape[0]
+    for j in range(s):
+        g[j] = f[0] + pair[0, j]
+    whole = 1 + (s - 1) // 4 * 4
+    for i in range(1, whole, 4):
+        a, b, c, d = pair[i], pair[i + 1], pair[i + 2], pair[i + 3]
+        p, q, u, v = f[i], f[i + 1], f[i + 2], f[i + 3]
+        for j in range(s):
+            g[j] = max(g[j], max(max(p + a[j], q + b[j]), max(u + c[j], v + d[j])))
+    for i in range(whole, s):
+        for j in range(s):
+            g[j] = max(g[j], f[i] + pair[i, j])
 
 
 @kernel
