@@ -350,3 +350,10 @@ def test_time_left_follows_the_power_law():
 def test_a_max_margin_solver_refuses_a_crf():
     with pytest.raises(WrongObjective, match="ExcessiveGap trains max-margin networks only"):
         minimize(chain_problem(temperature=1.0), ExcessiveGap())
+
+
+def test_auto_trains_crfs_too():
+    result = minimize(chain_problem(temperature=1.0), tol=1e-6)
+    assert result.converged
+    assert type(result.solver).__name__ == "LBFGS"
+    assert type(minimize(chain_problem(), tol=0.5).solver).__name__ == "ExcessiveGap"

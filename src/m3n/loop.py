@@ -136,7 +136,7 @@ def minimize(
     problem : Problem
         What to minimise.
     solver : Solver or str
-        A solver object, its name, or "auto".
+        A solver object, its name, or "auto": the excessive gap method, for a CRF L-BFGS.
     tol : float
         Stop when the duality gap is at most this.
     max_passes : float or None
@@ -156,7 +156,7 @@ def minimize(
         Weights, certificate, the reason of the stop and the trace.
     """
     check_limits(tol=tol, max_passes=max_passes, max_seconds=max_seconds)
-    solver = resolve_solver(solver)
+    solver = resolve_solver(solver, temperature=problem.temperature)
     _check_oracles(problem, solver)
     if resume is not None and type(resume.solver) is not type(solver):
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")

@@ -4,10 +4,11 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from m3n import MissingOracle, Problem, Status, WrongObjective, minimize
-from m3n.features import Dense
-from m3n.losses import Hamming
+from m3n.features import Dense, Sparse, chain_features
+from m3n.losses import Hamming, NoLoss
 from m3n.solvers import (
     BMRM,
     BY_NAME,
@@ -22,7 +23,7 @@ from m3n.solvers import (
     Subgradient,
     Uniform,
 )
-from m3n.structures import Multiclass
+from m3n.structures import Chain, Multiclass
 from tests.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -126,6 +127,39 @@ def test_metrics_contain_the_native_quantity(solver, problem):
     assert all(isinstance(value, (int, float)) for value in state.metrics.values())
     assert solver.native is None or solver.native in state.metrics
     assert solver.rate
+
+
+def degenerate():
+    """Problems at the edge of what makes sense."""
+    random = np.random.default_rng(0)
+
+    def chain(lengths, labels, node, lam=0.1, **settings):
+        y = [random.integers(labels, size=length) for length in lengths]
+        return Problem(Chain(lengths, labels), chain_features(node, labels), y, lam=lam, n_jobs=1, **settings)
+
+    X = random.normal(size=(5, 2))
+    return {
+        "one label": chain([2, 3], 1, Dense(X, 1)),
+        "one example": chain([5], 3, Dense(X, 3)),
+        "single positions": chain([1] * 5, 3, Dense(X, 3)),
+        "zero features": chain([2, 3], 3, Dense(0 * X, 3)),
+        "empty rows": chain([2, 3], 3, Sparse(csr_array((5, 4)), 3)),
+        "no attributes": chain([2, 3], 3, Dense(X[:, :0], 3)),
+        "huge features": chain([2, 3], 3, Dense(1e6 * X, 3)),
+        "hardly any regularisation": chain([2, 3], 3, Dense(X, 3), lam=1e-8),
+        "nothing but regularisation": chain([2, 3], 3, Dense(X, 3), lam=1e8),
+        "no loss": chain([2, 3], 3, Dense(X, 3), loss=NoLoss()),
+        "CRF with one label": chain([2, 3], 1, Dense(X, 1), temperature=1.0),
+    }
+
+
+@pytest.mark.parametrize("case", degenerate())
+def test_degenerate_problems(solver, case):
+    problem = degenerate()[case]
+    if solver.oracles(problem.temperature) is not None:
+        result = minimize(problem, solver, tol=1e-6, max_passes=40)
+        assert 0.0 <= result.certificate.gap <= problem.worst_loss
+        assert np.isfinite(result.w).all()
 
 
 class Counting(Multiclass):

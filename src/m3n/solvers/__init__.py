@@ -34,12 +34,15 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
 }
 
 
-def resolve_solver(solver: Solver[Any] | str, seed: int = 0) -> Solver[Any]:
-    """Turn a name or "auto" into a solver object with default settings, and a seed if it draws random numbers."""
+def resolve_solver(solver: Solver[Any] | str, seed: int = 0, temperature: float = 0.0) -> Solver[Any]:
+    """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
+
+    "auto" is the excessive gap method for max-margin networks and L-BFGS for a positive temperature (CRF).
+    """
     if isinstance(solver, Solver):
         return solver
     if solver == "auto":
-        return ExcessiveGap()
+        return LBFGS() if temperature else ExcessiveGap()
     if solver not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; choose 'auto', a solver object or one of {sorted(BY_NAME)}")
     kind: Any = BY_NAME[solver]
