@@ -15,6 +15,7 @@ infinities, and a reordered sum would break "same seed, same result".
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called with arguments of new types."""
     dispatcher = njit(cache=CACHE, **OPTIONS)(function)
     if CACHE:
-        file = dispatcher._cache._cache_file
-        file._source_stamp = (file._source_stamp, fingerprint())
+        with suppress(AttributeError):  # not public in Numba; a test notices if the stamp is lost
+            file = dispatcher._cache._cache_file
+            file._source_stamp = (file._source_stamp, fingerprint())
     return dispatcher
 
 
