@@ -1,5 +1,7 @@
 """SMO against its own theory: monotone dual, consistent marginals, analytic steps."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,30 @@ def test_needs_a_factored_dual():
     problem = Problem(NoSupport(3, 3), Dense(np.eye(3), 3), [0, 1, 2], lam=0.1)
     with pytest.raises(MissingOracle, match="min-oracle on the support"):
         minimize(problem, SMO())
+
+
+def test_chain_steps_equal_steps_on_enumerated_cliques():
+    """Steepest pair, and the longest step that the cliques which only lose allow; ties may go either way."""
+    problem = chain_problem(lengths=(4,), labels=3, lam=0.02)
+    known = Enumerated.of(problem)
+    outputs = [tuple(y) for y in problem.structure.enumerate(0)]
+    pairs = [{(t * 3 + a) * 3 + b for t, (a, b) in enumerate(pairwise(y))} for y in outputs]
+    state, clipped = SMO().init(problem), 0
+    for _ in range(200):
+        kept = state.masses
+        mass = dict(zip(kept.ids[0, : kept.used[0]], kept.masses[0, : kept.used[0]], strict=True))
+        scores = known.ell - known.psi @ state.w
+        high = int(scores.argmax())
+        held = [k for k, cliques in enumerate(pairs) if cliques <= mass.keys()]
+        lowest = min(scores[k] for k in held)
+        new, expected = SMO().step(problem, state), []
+        for low in (k for k in held if scores[k] <= lowest + 1e-9):
+            spare = min((mass[c] for c in pairs[low] - pairs[high]), default=0.0)
+            step = known.psi[high] - known.psi[low]
+            best = problem.lam * (scores[high] - scores[low]) / (step @ step) if step.any() else 0.0
+            expected.append((np.abs(state.w + min(spare, best) * step / problem.lam - new.w).max(), spare < best))
+        error, was_clipped = min(expected)
+        assert error < 1e-9
+        clipped += was_clipped
+        state = new
+    assert clipped > 3
