@@ -65,14 +65,9 @@ def test_n_slack_constraints_hold_up_to_eps():
     problem = chain_problem(lengths=(3, 4, 2, 5), labels=3)
     known = Enumerated.of(problem)
     *_, state = iterates(problem, StructSVM(slack="n"), 400)
-    sets = state.sets
     margins = known.ell - known.psi @ state.w
-    for i in range(problem.n):
-        slots = range(sets.first[i], sets.first[i] + sets.used[i])
-        theta = np.concatenate([s.ravel() for s in _scores(problem, i, state.w)])
-        gold = theta[problem.blocks.gold[i, : problem.blocks.gold_counts[i]]].sum()
-        slack = max(sets.losses[k] + theta[sets.parts[k, : sets.counts[k]]].sum() - gold for k in slots)
-        assert margins[known.owner == i].max() <= slack + max(2 * state.eps, 1e-9)
+    for i, (inside, _) in enumerate(_margins(problem, state.sets, state.w)):
+        assert margins[known.owner == i].max() <= max(inside) + max(2 * state.eps, 1e-9)
 
 
 def _scores(problem, i, w):
@@ -170,3 +165,31 @@ def test_figure_on_ocr(data_folder):
 
     result = minimize(ocr_problem(data_folder, lam=0.01, sparse=True), StructSVM(), tol=0.1, max_passes=150)
     assert result.converged
+
+
+def test_n_slack_violations_and_programme_against_enumeration():
+    """Violations are those of the old working sets at the old weights; the programme is solved to a tenth of eps."""
+    problem = chain_problem(lengths=(3, 4, 2, 5), labels=3, lam=0.02)
+    known = Enumerated.of(problem)
+    solver = StructSVM(slack="n", batch=1.0)
+    state = solver.init(problem)
+    for _ in range(25):
+        new = solver.step(problem, state)
+        worst = np.array([(known.ell - known.psi @ state.w)[known.owner == i].max() for i in range(problem.n)])
+        slack = np.array([max(margins) for margins, _ in _margins(problem, state.sets, state.w)])
+        np.testing.assert_allclose(new.violations, np.maximum(worst - slack, 0.0), atol=1e-9)
+        if (new.violations > new.eps).any():
+            inside = [max(margins) - alpha @ margins for margins, alpha in _margins(problem, new.sets, new.w)]
+            assert np.mean(inside) <= 0.1 * new.eps + 1e-9
+        state = new
+    assert state.eps < 1e-3
+
+
+def _margins(problem, sets, w):
+    """ell - <w, psi> of every output in every working set, and their weights."""
+    for i in range(problem.n):
+        theta = np.concatenate([s.ravel() for s in _scores(problem, i, w)])
+        gold = theta[problem.blocks.gold[i, : problem.blocks.gold_counts[i]]].sum()
+        slots = range(sets.first[i], sets.first[i] + sets.used[i])
+        scores = [sets.losses[k] + theta[sets.parts[k, : sets.counts[k]]].sum() - gold for k in slots]
+        yield np.array(scores), sets.alpha[slots]

@@ -115,6 +115,16 @@ def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, viola
 
 
 @kernel
+def set_gaps(rows, costs, sets, w, gaps):
+    """gaps[i] = best score in example i's working set minus the average under alpha, all at the same w."""
+    theta, scores = np.empty(rows.sizes.max()), roomy(sets)
+    for i in range(rows.sizes.shape[0]):
+        local = local_scores(rows, costs, i, w, theta)
+        _, top, average = rate(sets, i, local, scores)
+        gaps[i] = max(top - average, 0.0)
+
+
+@kernel
 def remember_best(space, rows, costs, sets, gold, gold_counts, stamp, w, vector):
     """The max-oracle on all examples as one plane, as ``joint_plane``; its outputs join the working sets.
 
