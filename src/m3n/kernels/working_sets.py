@@ -125,34 +125,6 @@ def set_gaps(rows, costs, sets, w, gaps):
 
 
 @kernel
-def remember_best(space, rows, costs, sets, gold, gold_counts, stamp, w, vector):
-    """The max-oracle on all examples as one plane, as ``joint_plane``; its outputs join the working sets.
-
-    Working sets without weights never run out of room: the output that was not seen for longest is forgotten.
-    """
-    work = workspace(space)
-    size = rows.sizes.max()
-    theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
-    touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
-    value, loss = 0.0, 0.0
-    for i in range(rows.sizes.shape[0]):
-        local = theta[: rows.sizes[i]]
-        gather(rows, i, w, local)
-        value -= score_of(local, gold[i], gold_counts[i])
-        add_costs(costs, i, local, 1.0)
-        score, count = best(space, i, local, found, work)
-        own = loss_of(costs, i, found, count)
-        include(sets, i, found, count, own, stamp)
-        value += score
-        loss += own
-        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
-        moved = add_parts(delta, marked, touched, moved, found, count, -1.0)
-        scatter(rows, i, delta, touched, moved, 1.0, vector)
-        clear(delta, marked, touched, moved)
-    return value, loss
-
-
-@kernel
 def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
     """The best outputs of all working sets as one plane: adds sum psi to ``vector``, returns sums of value, loss."""
     size = rows.sizes.max()

@@ -28,12 +28,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.kernels.working_sets import Sets, joint_plane, remember_best
+from m3n.kernels.working_sets import Sets, append_violated, joint_plane
 from m3n.problem import Problem
 from m3n.solvers.planes import Plane, Planes
 from m3n.solvers.working_sets import copied, gold_sets
 
 ENOUGH = 0.5  # of the gap; 0.1 wears remembered outputs out: as many passes on OCR and twice as many programmes
+ALL = -1.0  # a violation that every output exceeds
 ROUNDING = 1e-13  # relative: a smaller violation is none, and its constraint is in the working set already
 
 
@@ -86,14 +87,10 @@ def _remembered(problem: Problem, state: OneSlackState, xi: float) -> OneSlackSt
     """The state with the joint constraint of the best remembered outputs; None if it is not violated enough."""
     if state.outputs is None:
         return None
-    blocks, vector = problem.blocks, np.zeros(problem.dim)
-    value, loss = joint_plane(
-        blocks.rows, blocks.costs, state.outputs, blocks.gold, blocks.gold_counts, state.w, vector
-    )
-    violation = value / problem.n - xi
-    if violation <= ENOUGH * (state.best - state.dual):
+    value, plane = _joint(problem, state.outputs, state.w)
+    if value - xi <= ENOUGH * (state.best - state.dual):
         return None
-    return _with(problem, state, Plane(loss / problem.n, vector / problem.n), violation)
+    return _with(problem, state, plane, value - xi)
 
 
 def _exact(problem: Problem, state: OneSlackState, xi: float) -> OneSlackState:
@@ -112,11 +109,19 @@ def _ask(problem: Problem, state: OneSlackState) -> tuple[float, Plane, Sets | N
     if state.outputs is None:
         answer = problem.hard(state.w)
         return answer.value, Plane(answer.loss, answer.vector), None
-    blocks, vector, outputs = problem.blocks, np.zeros(problem.dim), copied(state.outputs)
-    gold = blocks.gold, blocks.gold_counts
-    value, loss = blocks.run(remember_best, outputs, *gold, state.passes + 1, state.w, vector)
+    outputs, everyone = copied(state.outputs), np.arange(problem.n)
+    arguments = outputs, everyone, 0, state.passes + 1, ALL, state.w, np.empty(problem.n)
+    problem.blocks.run(append_violated, *arguments)  # without weights there is always room
     problem.hard_calls += problem.n
-    return value / problem.n, Plane(loss / problem.n, vector / problem.n), outputs
+    return *_joint(problem, outputs, state.w), outputs
+
+
+def _joint(problem: Problem, outputs: Sets, w: np.ndarray) -> tuple[float, Plane]:
+    """The value and the plane of the best remembered outputs."""
+    blocks, vector = problem.blocks, np.zeros(problem.dim)
+    gold = blocks.gold, blocks.gold_counts
+    value, loss = joint_plane(blocks.rows, blocks.costs, outputs, *gold, w, vector)
+    return value / problem.n, Plane(loss / problem.n, vector / problem.n)
 
 
 def _with(problem: Problem, state: OneSlackState, plane: Plane, violation: float) -> OneSlackState:
