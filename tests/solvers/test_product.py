@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from m3n import MissingOracle, Problem, Status, WrongObjective, minimize
 from m3n.features import Dense, Sparse, chain_features
-from m3n.losses import Hamming, NoLoss
+from m3n.losses import Hamming, NoLoss, NormalizedHamming
 from m3n.solvers import (
     BMRM,
     BY_NAME,
@@ -40,18 +40,41 @@ SOLVERS = {
     "block_frank_wolfe, cached": BlockFrankWolfe(cache=PlaneCache(3)),
     "block_frank_wolfe, pairwise, cached": BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(3), order=GapSampling()),
 }
-PROBLEMS = {"chain": chain_problem, "multiclass": multiclass_problem, "edges": edge_problem}
+PROBLEMS = {
+    "chain": lambda: chain_problem(seed=3),
+    "multiclass": lambda: multiclass_problem(seed=3),
+    "edges": lambda: edge_problem(seed=3),
+    "chain CRF": lambda: chain_problem(seed=3, temperature=1.0),
+    "logistic regression": lambda: multiclass_problem(seed=3, temperature=1.0),
+    "softmax-margin": lambda: chain_problem(seed=3, temperature=0.3, loss=NormalizedHamming()),
+}
 NO_DUAL = (Subgradient,)
 
 
-@pytest.fixture(params=SOLVERS)
+def pytest_generate_tests(metafunc):
+    """Every solver with every problem that it can solve."""
+    names = [name for name in ("solver", "problem") if name in metafunc.fixturenames]
+    if names == ["solver"]:
+        metafunc.parametrize("solver", SOLVERS, indirect=True)
+    elif names:
+        heats = {name: make().temperature for name, make in PROBLEMS.items()}
+        pairs = [(s, p) for s in SOLVERS for p in PROBLEMS if SOLVERS[s].oracles(heats[p]) is not None]
+        metafunc.parametrize(names, pairs, indirect=True, ids=[f"{s}-{p}" for s, p in pairs])
+
+
+@pytest.fixture
 def solver(request):
     return SOLVERS[request.param]
 
 
-@pytest.fixture(params=PROBLEMS)
+@pytest.fixture
 def problem(request):
-    return PROBLEMS[request.param](seed=3)
+    return PROBLEMS[request.param]()
+
+
+def rounding(problem):
+    """How exact the independent optimum is: SciPy's for a CRF has fewer digits than the QP solver's."""
+    return 1e-8 if problem.temperature else 1e-9
 
 
 def arrays_of(thing):
@@ -70,7 +93,7 @@ def test_optimum_of_an_independent_solver(solver, problem):
     best = Enumerated.of(problem).optimum()
     result = minimize(problem, solver, tol=5e-3, max_passes=4000)
     known = result.certificate
-    assert known.dual <= best + 1e-9 <= known.primal + 2e-9
+    assert known.dual <= best + rounding(problem) <= known.primal + 2 * rounding(problem)
     assert known.primal == pytest.approx(Enumerated.of(problem).primal(result.w), abs=1e-10)
     if isinstance(solver, NO_DUAL):
         assert known.primal - best < 5e-3
@@ -84,9 +107,9 @@ def test_weak_duality_at_every_state(solver, problem):
     known = Enumerated.of(problem)
     best = known.optimum()
     state = solver.init(problem)
-    for _ in range(30):
-        assert state.dual <= best + 1e-9
-        assert known.primal(state.w) >= best - 1e-9
+    for _ in range(80):
+        assert state.dual <= best + rounding(problem)
+        assert known.primal(state.w) >= best - rounding(problem)
         if not np.isnan(state.primal):
             assert state.primal == pytest.approx(known.primal(state.w), abs=1e-10)
         if state.stalled:
@@ -103,8 +126,9 @@ def test_same_seed_same_result(solver, problem):
 
 def test_states_are_not_changed_in_place(solver, problem):
     state = solver.init(problem)
-    for _ in range(4):
+    for _ in range(12):
         copies = [array.copy() for array in arrays_of(state)]
+        assert copies
         new = solver.step(problem, state)
         for array, copy in zip(arrays_of(state), copies, strict=True):
             np.testing.assert_array_equal(array, copy)
@@ -125,8 +149,13 @@ def test_a_resumed_run_goes_on(solver, problem):
 def test_metrics_contain_the_native_quantity(solver, problem):
     state = solver.step(problem, solver.init(problem))
     assert all(isinstance(value, (int, float)) for value in state.metrics.values())
-    assert solver.native is None or solver.native in state.metrics
+    assert solver.native in state.metrics or isinstance(solver, NO_DUAL)
+    for _ in range(30):  # until every example was visited
+        state = state if state.stalled else solver.step(problem, state)
+    assert np.isfinite(state.metrics.get(solver.native, 0.0))
     assert solver.rate
+    assert solver.requires
+    assert solver.rate_smooth or not problem.temperature
 
 
 def degenerate():

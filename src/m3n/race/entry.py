@@ -144,7 +144,8 @@ class Entry:
 
     def native_at(self, record: Record) -> float | None:
         """The solver's native quantity at a record of its trace."""
-        return None if self.solver.native is None else record.metrics.get(self.solver.native)
+        name = self.solver.native
+        return None if name is None else record.metrics.get(name, getattr(record, name, None))
 
     @property
     def _last(self) -> Record:

@@ -52,7 +52,7 @@ class Solver(Generic[S]):
     requires_smooth : frozenset of str or None
         Oracles that it calls at a positive temperature (CRF); None if it trains max-margin networks only.
     native : str or None
-        Which of its metrics the algorithm's authors watch.
+        Which of its metrics, or of the numbers of a ``Record``, the algorithm's authors watch.
     rate : str
         Passes to reach eps as the literature states them, in words for a table.
     exponent : float or None
