@@ -13,10 +13,10 @@ SOURCE = Path(m3n.__file__).parent
 RANKS = {
     "kernels": 0,
     "backends": 0,
+    "io": 1,  # files and what is in them, nothing else
     "structures": 1,
     "features": 2,  # theta has the structure's layout
     "losses": 2,
-    "io": 2,
     "datasets": 2,
     "blocks": 3,
     "problem": 4,

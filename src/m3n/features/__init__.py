@@ -4,6 +4,9 @@ from m3n.features.base import FeatureMap
 from m3n.features.dense import Dense
 from m3n.features.sparse import Sparse
 from m3n.features.stack import Stack, Table, chain_features
+from m3n.features.templates import CHUNKING, Templates
 from m3n.features.vectorizer import AttributeVectorizer
 
-__all__ = ["AttributeVectorizer", "Dense", "FeatureMap", "Sparse", "Stack", "Table", "chain_features"]
+__all__ = [
+    "CHUNKING", "AttributeVectorizer", "Dense", "FeatureMap", "Sparse", "Stack", "Table", "Templates", "chain_features",
+]  # fmt: skip
