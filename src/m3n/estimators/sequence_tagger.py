@@ -18,7 +18,7 @@ from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
 from m3n.estimators.inputs import SequenceReader, flat_labels, read_labels
-from m3n.features import Stack, chain_features
+from m3n.features import Stack, Templates, chain_features
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
@@ -52,6 +52,9 @@ class SequenceTagger(BaseEstimator):
         Seed of a solver that draws random numbers, if it is given by its name.
     verbose : bool
         Show a progress bar.
+    templates : Templates or None
+        Attributes to make of tokens in columns, such as ``m3n.features.CHUNKING``; X is then what
+        ``m3n.io.read_columns`` returns, or lists of tokens with one string per column.
 
     Attributes
     ----------
@@ -98,6 +101,7 @@ class SequenceTagger(BaseEstimator):
         n_jobs: int | None = None,
         random_state: int = 0,
         verbose: bool = False,
+        templates: Templates | None = None,
     ):
         self.objective = objective
         self.solver = solver
@@ -109,6 +113,7 @@ class SequenceTagger(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.templates = templates
 
     def fit(self, X: Any, y: Any) -> SequenceTagger:
         """Train on labelled sequences.
@@ -119,7 +124,7 @@ class SequenceTagger(BaseEstimator):
         ----------
         X : sequences
             Each a 2-D array (positions, attributes), a CSR matrix, or a list of tokens; a token is a dict of
-            attributes or a list of strings.
+            attributes or a list of strings. With ``templates``, tokens in columns.
         y : sequences of labels
             One label per position: strings or numbers.
 
@@ -132,7 +137,7 @@ class SequenceTagger(BaseEstimator):
             raise ValueError(f"objective={self.objective!r} is not available; choose one of {OBJECTIVES}")
         loss, solver = resolve_loss(self.loss), resolve_solver(self.solver, self.random_state)
         reader = SequenceReader()
-        matrix, lengths = reader.fit(X)
+        matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         features = chain_features(reader.node_map(matrix, len(classes)), len(classes))
         structure = Chain(lengths, len(classes))
