@@ -8,15 +8,13 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from m3n import losses
 from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
+from m3n.estimators.base import Estimator
 from m3n.estimators.inputs import SequenceReader, flat_labels, read_labels
 from m3n.features import Stack, Templates, chain_features
 from m3n.loop import Result, Status, minimize
@@ -27,7 +25,7 @@ from m3n.structures import Chain, Parts
 OBJECTIVES = ("margin",)
 
 
-class SequenceTagger(BaseEstimator):
+class SequenceTagger(Estimator):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -216,7 +214,7 @@ class SequenceTagger(BaseEstimator):
         path : path
             Where to; an existing file is replaced in one step.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         persistence.save_tagger(self, path)
 
     def _minimize(self, problem: Problem, solver: Solver[Any]) -> Result:
@@ -231,6 +229,8 @@ class SequenceTagger(BaseEstimator):
                 callbacks=callbacks,
             )
         if result.status is not Status.TOLERANCE:
+            from sklearn.exceptions import ConvergenceWarning
+
             text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
         return result
@@ -243,7 +243,7 @@ class SequenceTagger(BaseEstimator):
         self.n_features_in_ = len(self.coef_)
 
     def _scores(self, X: Any) -> tuple[Chain | None, Parts, Threads]:
-        check_is_fitted(self)
+        self._check_fitted()
         matrix, lengths = self.reader_.read(X)
         threads = Threads(self.n_jobs)
         if not len(lengths):
