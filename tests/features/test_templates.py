@@ -133,6 +133,7 @@ def test_a_part_of_many_sentences():
         (["U00:%x[0]"], "none", r"template 'U00:%x\[0\]' has a macro that is not of the form %x\[row,column\]"),
         (["U00:%m[0,0,'a']"], "none", "has a macro that is not of the form"),
         (["a", "a"], "none", "no template may come twice"),
+        (["a", "__BOS__"], "marks", "no template may come twice"),
         ("# nothing\n", "none", "at least one template"),
         (["a"], "zeros", "unknown padding 'zeros'; choose one of"),
     ],

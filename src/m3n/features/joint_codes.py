@@ -87,7 +87,8 @@ def _distinct(keys: np.ndarray, domain: int) -> np.ndarray:
     """The sorted distinct keys that are not ABSENT."""
     present = keys[keys >= 0]
     if domain > TABLE_PER_KEY * len(keys):
-        return np.unique(present)
+        present.sort()  # np.unique hashes, which takes eight times as long here
+        return present[np.diff(present, prepend=ABSENT) > 0]
     seen = np.zeros(domain, dtype=bool)
     seen[present] = True
     return np.flatnonzero(seen)

@@ -87,11 +87,10 @@ class Templates:
             raise ValueError(f"unknown padding {self.padding!r}; choose one of {PADDINGS}")
         lines = self.patterns.splitlines() if isinstance(self.patterns, str) else self.patterns
         self.patterns = tuple(line for line in map(str.strip, lines) if line and line[0] != "#" and line != "B")
-        if len(set(self.patterns)) < len(self.patterns) or not self.patterns:
+        texts = (*self.patterns, *(MARKS if self.padding == "marks" else ()))
+        if len(set(texts)) < len(texts) or not self.patterns:
             raise ValueError("there must be at least one template, and no template may come twice")
-        self.parsed = tuple(map(_parse, self.patterns))
-        if self.padding == "marks":
-            self.parsed += tuple(Template((), (mark,)) for mark in MARKS)
+        self.parsed = tuple(map(_parse, texts))
         self.values: dict[int, list[str]] = {}
         self.attributes: list[JointCodes] = []
 
