@@ -137,9 +137,13 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
     before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
     sizes = before[first[1:]] - before[first[:-1]]
     place = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
-    integers = (sparse.pointers, sparse.runs, sparse.widths, first, used, place, sizes)
-    pointers, runs, widths, first, used, place, sizes = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
+    lists = sparse.pointers[1:] if sparse.lists is None else sparse.lists
+    integers = (sparse.pointers, sparse.widths, first, used, place, sizes, lists)
+    pointers, widths, first, used, place, sizes, lists = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
+    short = sparse.runs.max(initial=0) < 1 << 31
+    runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
+    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
     data = np.ascontiguousarray(sparse.data, dtype=np.float64)
     owner = np.repeat(np.arange(len(widths)), np.diff(pointers))
     squares = np.bincount(owner, data**2, minlength=len(widths))
-    return Rows(pointers, runs, data, widths, first, used, place, sizes, squares)
+    return Rows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

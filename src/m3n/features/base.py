@@ -22,6 +22,10 @@ MOST_PARTS = 200_000  # to be written out one by one
 class SparseRows:
     """Row r scores ``widths[r]`` neighbouring parts: theta[r, j] = sum_e data[e] w[runs[e] + j] over its entries e.
 
+    A map with weights for some parts only also names the part of every weight in ``columns``. Its runs may then have
+    padding, weights that are zero and must stay so, and the last entries of a row may meet lists of weights instead:
+    weight k from runs[e] on scores part columns[k], the last of them part ~columns[k].
+
     Attributes
     ----------
     pointers : array of int (rows + 1,)
@@ -34,6 +38,10 @@ class SparseRows:
         Number of parts that a row scores.
     arrays : tuple of int
         Number of rows of every part array.
+    lists : array of int (rows,) or None
+        The first entry of every row that meets a list; None if there are no lists.
+    columns : array of int (dim,) or None
+        The part that a weight scores, negative for padding and at the end of a list; None if there are neither.
     """
 
     pointers: np.ndarray
@@ -41,6 +49,8 @@ class SparseRows:
     data: np.ndarray
     widths: np.ndarray
     arrays: tuple[int, ...]
+    lists: np.ndarray | None = None
+    columns: np.ndarray | None = None
 
 
 class FeatureMap(ABC):

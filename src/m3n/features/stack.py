@@ -81,6 +81,7 @@ class Stack(FeatureMap):
             np.concatenate([p.data for p in pieces]),
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),
+            *_joined_lists(pieces, [m.dim for m in self.maps], entries),
         )
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
@@ -96,6 +97,15 @@ class Stack(FeatureMap):
             pieces.append(parts[first : first + len(m.shapes)])
             first += len(m.shapes)
         return pieces
+
+
+def _joined_lists(pieces: list[SparseRows], dims: list[int], entries: np.ndarray) -> tuple[np.ndarray | None, ...]:
+    """``lists`` and ``columns`` of the whole, if any of the pieces has them."""
+    if all(p.columns is None for p in pieces):
+        return None, None
+    lists = [p.pointers[1:] if p.lists is None else p.lists for p in pieces]
+    columns = [np.zeros(dim, np.int32) if p.columns is None else p.columns for p, dim in zip(pieces, dims, strict=True)]
+    return np.concatenate([part + e for part, e in zip(lists, entries, strict=False)]), np.concatenate(columns)
 
 
 def chain_features(node: FeatureMap, labels: int, edge: FeatureMap | None = None) -> Stack:

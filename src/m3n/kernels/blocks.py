@@ -8,10 +8,12 @@ Feature maps enter as ``Rows``: row r scores ``widths[r]`` neighbouring parts by
 
     theta[at + j] = sum_e data[e] w[runs[e] + j],    pointers[r] <= e < pointers[r + 1]
 
-(a shared table is a row with a single entry). Structures enter as a named tuple of plain arrays, their *space*; the
-functions ``workspace``, ``best``, ``soft``, ``worst``, ``cliques`` and ``clique_range`` pick the implementation by the
-type of that tuple when a kernel is compiled. For a structure without one the same kernels run in the interpreter and
-call its methods.
+(a shared table is a row with a single entry). Maps with weights for some parts only have ``columns`` as well: padding
+in their runs, and lists of weights from entry ``lists[r]`` on, as in ``m3n.kernels.observed``.
+
+Structures enter as a named tuple of plain arrays, their *space*; the functions ``workspace``, ``best``, ``soft``,
+``worst``, ``cliques`` and ``clique_range`` pick the implementation by the type of that tuple when a kernel is compiled.
+For a structure without one the same kernels run in the interpreter and call its methods.
 """
 
 from collections.abc import Callable
@@ -22,13 +24,14 @@ from numba import types
 from numba.extending import overload
 
 from m3n.kernels._jit import kernel
+from m3n.kernels.observed import add_list, spread_list
 
 
 class Rows(NamedTuple):
     """A feature map as sparse rows, and which rows every example uses."""
 
     pointers: np.ndarray  # (rows + 1,) entries of every row
-    runs: np.ndarray  # (entries,) first weight that an entry meets
+    runs: np.ndarray  # (entries,) first weight that an entry meets; 32 bits if they suffice
     data: np.ndarray  # (entries,)
     widths: np.ndarray  # (rows,) parts that a row scores
     first: np.ndarray  # (n + 1,) uses of every example
@@ -36,6 +39,8 @@ class Rows(NamedTuple):
     place: np.ndarray  # (uses,) where its parts begin in the local theta
     sizes: np.ndarray  # (n,) length of the local theta
     squares: np.ndarray  # (rows,) sum of the squares of a row's entries
+    lists: np.ndarray  # (rows,) first entry that meets a list of weights instead of a run
+    columns: np.ndarray  # (dim,) part of a weight, negative for padding and at the end of a list; () if all are runs
 
 
 class Costs(NamedTuple):
@@ -133,7 +138,7 @@ def gather(rows, i, w, theta):
         out = theta[rows.place[k] : rows.place[k] + width]
         for j in range(width):
             out[j] = 0.0
-        start, stop = rows.pointers[r], rows.pointers[r + 1]
+        start, stop = rows.pointers[r], rows.lists[r]
         whole = start + (stop - start) // 4 * 4
         for e in range(start, whole, 4):
             a = w[rows.runs[e] : rows.runs[e] + width]
@@ -147,6 +152,8 @@ def gather(rows, i, w, theta):
             a, p = w[rows.runs[e] : rows.runs[e] + width], rows.data[e]
             for j in range(width):
                 out[j] += p * a[j]
+        for e in range(stop, rows.pointers[r + 1]):
+            add_list(rows.runs[e], rows.columns, w, rows.data[e], out)
 
 
 @kernel
@@ -225,6 +232,19 @@ def use_of(rows, i, part):
 
 
 @kernel
+def weight_of(rows, r, e, j):
+    """The weight through which entry e of row r scores its part j; -1 if there is none."""
+    k = rows.runs[e]
+    if e < rows.lists[r]:
+        return k + j if rows.columns.shape[0] == 0 or rows.columns[k + j] >= 0 else -1
+    while rows.columns[k] >= 0:
+        if rows.columns[k] == j:
+            return k
+        k += 1
+    return k if ~rows.columns[k] == j else -1
+
+
+@kernel
 def scatter(rows, i, delta, touched, size, scale, out):
     """out += scale * F' delta, for a delta that is zero but at the touched parts of example i."""
     for m in range(size):
@@ -234,7 +254,9 @@ def scatter(rows, i, delta, touched, size, scale, out):
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                out[rows.runs[e] + j] += amount * rows.data[e]
+                at = weight_of(rows, r, e, j)
+                if at >= 0:
+                    out[at] += amount * rows.data[e]
 
 
 @kernel
@@ -247,12 +269,11 @@ def spread(rows, i, delta, touched, size, dense):
         if amount != 0.0:
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
-            inner = 0.0
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at = rows.runs[e] + j
-                inner += rows.data[e] * dense[at]
-                dense[at] += amount * rows.data[e]
-            total += amount * (2.0 * inner + amount * rows.squares[r])
+                at, change = weight_of(rows, r, e, j), amount * rows.data[e]
+                if at >= 0:
+                    total += change * (2.0 * dense[at] + change)
+                    dense[at] += change
     return max(total, 0.0)
 
 
@@ -266,10 +287,11 @@ def settle(rows, i, delta, touched, size, dense, first, w, second, q):
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at = rows.runs[e] + j
-                w[at] += a * rows.data[e]
-                q[at] += b * rows.data[e]
-                dense[at] = 0.0
+                at = weight_of(rows, r, e, j)
+                if at >= 0:
+                    w[at] += a * rows.data[e]
+                    q[at] += b * rows.data[e]
+                    dense[at] = 0.0
 
 
 @kernel
@@ -281,19 +303,30 @@ def wipe(rows, i, delta, touched, size, dense):
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
             for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                dense[rows.runs[e] + j] = 0.0
+                at = weight_of(rows, r, e, j)
+                if at >= 0:
+                    dense[at] = 0.0
 
 
 @kernel
 def scatter_all(rows, i, delta, scale, out):
     """out += scale * F' delta, for a delta that may be nonzero anywhere."""
+    padded = rows.columns.shape[0] > 0
     for k in range(rows.first[i], rows.first[i + 1]):
         r, at = rows.used[k], rows.place[k]
         width = rows.widths[r]
-        for e in range(rows.pointers[r], rows.pointers[r + 1]):
+        own = delta[at : at + width]
+        for e in range(rows.pointers[r], rows.lists[r]):
             amount, run = scale * rows.data[e], out[rows.runs[e] : rows.runs[e] + width]
-            for j in range(width):
-                run[j] += amount * delta[at + j]
+            if padded:
+                columns = rows.columns[rows.runs[e] : rows.runs[e] + width]
+                for j in range(width):
+                    run[j] += amount * own[j] if columns[j] >= 0 else 0.0
+            else:
+                for j in range(width):
+                    run[j] += amount * own[j]
+        for e in range(rows.lists[r], rows.pointers[r + 1]):
+            spread_list(rows.runs[e], rows.columns, own, scale * rows.data[e], out)
 
 
 @kernel
@@ -303,12 +336,26 @@ def square_all(rows, i, delta, zeros):
     total = 0.0
     for k in range(rows.first[i], rows.first[i + 1]):
         r = rows.used[k]
-        for e in range(rows.pointers[r], rows.pointers[r + 1]):
+        for e in range(rows.pointers[r], rows.lists[r]):
             run = zeros[rows.runs[e] : rows.runs[e] + rows.widths[r]]
             for j in range(rows.widths[r]):
                 total += run[j] * run[j]
                 run[j] = 0.0  # met again, it counts no more
+        for e in range(rows.lists[r], rows.pointers[r + 1]):
+            total += square_list(rows.runs[e], rows.columns, zeros)
     return total
+
+
+@kernel
+def square_list(first, columns, zeros):
+    """The squares of a list's weights, which become zero."""
+    k, total = first, 0.0
+    while True:
+        total += zeros[k] * zeros[k]
+        zeros[k] = 0.0
+        if columns[k] < 0:
+            return total
+        k += 1
 
 
 @kernel

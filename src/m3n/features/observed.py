@@ -1,0 +1,224 @@
+"""Weights only for what occurs: pairs of an attribute and a label, and transitions, seen in the training data.
+
+Of all pairs of an attribute with a label few occur: 6 % in text chunking. The others can only say what a label is *not*
+like; leaving them out makes models that much smaller and costs little accuracy. A pair or transition without a weight
+scores 0, it is not forbidden.
+
+Layout of the weights. An attribute that occurs with at least a fifth of the labels gets a *run* of one weight per
+label, in which the pairs that do not occur are padding: zero in every vector that ``adjoint`` returns, ignored by
+``scores``. All others get a *list* of just their own weights. Vector instructions make a run of that many labels as
+quick as its list, and block methods find the weight of a pair in it without a search.
+
+Scores walk the rows; so does the adjoint, with a vector of its own for every thread, summed in a fixed order: no
+transposed copy of the data. Cost of either: O(stored entries x labels of their attributes).
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import scipy.sparse
+
+from m3n.backends import SERIAL, Threads
+from m3n.features.base import FeatureMap, SparseRows
+from m3n.kernels.observed import add_adjoint, arrange, scores
+from m3n.structures.base import Parts, Rows
+
+WIDE = 5  # how much quicker a run takes a label than a list does, measured
+SMALL = 1 << 28  # bytes for a table of all pairs; beyond that they are sorted, which is slower
+
+
+class Observed(FeatureMap):
+    """theta[r, j] = sum_a X[r, a] W[a, j] over the pairs (a, j) that have a weight.
+
+    Parameters
+    ----------
+    X : sparse matrix (rows, attributes)
+        Inputs, one row per part position.
+    pairs : sparse matrix (attributes, labels)
+        Which pairs have a weight: its stored entries, whatever their values. ``observed_pairs`` finds those of
+        labelled data.
+
+    Attributes
+    ----------
+    alive : array of bool (dim,)
+        Which of the weights are not padding.
+    """
+
+    def __init__(self, X: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array):
+        X, self.pairs = scipy.sparse.csr_array(X), scipy.sparse.csr_array(pairs)
+        if X.shape[1] != self.pairs.shape[0]:
+            raise ValueError(f"X has {X.shape[1]} attributes, but pairs speaks of {self.pairs.shape[0]}")
+        self.pairs.sort_indices()
+        labels = self.pairs.shape[1]
+        counts = np.diff(self.pairs.indptr)
+        wide = counts * WIDE >= labels
+        begins = self._place(counts, wide)
+        entries = np.empty(X.nnz, np.int32), np.empty(X.nnz)
+        self.pointers, self.lists = np.zeros(X.shape[0] + 1, np.int64), np.zeros(X.shape[0], np.int64)
+        matrix = X.indptr, X.indices, X.data
+        size = arrange(*matrix, begins, counts, wide, self.pointers, self.lists, *entries)
+        self.runs, self.data = entries[0][:size], entries[1][:size]
+        self.shapes = ((X.shape[0], labels),)
+
+    def _place(self, counts: np.ndarray, wide: np.ndarray) -> np.ndarray:
+        """Number the weights, runs first: where those of every attribute begin; the label of every weight."""
+        attributes, labels = self.pairs.shape
+        space = np.where(wide, labels, counts)
+        order = np.argsort(~wide, kind="stable")
+        begins = np.empty(attributes, np.int64)
+        begins[order] = np.cumsum(space[order]) - space[order]
+        self.dim = int(space.sum())
+        if self.dim >= 1 << 31:
+            raise ValueError(f"{self.dim} weights are more than Observed can number: use fewer attributes")
+        owner = np.repeat(np.arange(attributes), counts)
+        within = np.where(wide[owner], self.pairs.indices, np.arange(self.pairs.nnz) - self.pairs.indptr[owner])
+        self._weight = begins[owner] + within  # of every stored entry of ``pairs``
+        self.columns = np.full(self.dim, -1, np.int32)
+        self.columns[self._weight] = self.pairs.indices
+        self.alive = self.columns >= 0
+        last = (begins + counts - 1)[~wide & (counts > 0)]
+        self.columns[last] = ~self.columns[last]  # lists end there
+        return begins
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        w = np.where(self.alive, w, 0.0)
+
+        def lane(low: int, high: int) -> None:
+            scores(self.pointers, self.lists, self.runs, self.data, self.columns, w, low, high, out[0])
+
+        threads.run(lane, threads.lanes(self.pointers))
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        def lane(low: int, high: int) -> np.ndarray:
+            vector = np.zeros(self.dim)
+            add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, parts[0], low, high, vector)
+            return vector
+
+        vectors = threads.run(lane, threads.lanes(self.pointers))
+        return np.where(self.alive, np.sum(vectors, axis=0), 0.0) if vectors else np.zeros(self.dim)
+
+    def norms(self) -> Parts:
+        owner = np.repeat(np.arange(len(self.lists)), np.diff(self.pointers))
+        return (np.sqrt(np.bincount(owner, self.data**2, minlength=len(self.lists))),)
+
+    def rows(self) -> SparseRows:
+        count = len(self.lists)
+        widths = np.full(count, self.pairs.shape[1])
+        return SparseRows(self.pointers, self.runs, self.data, widths, (count,), self.lists, self.columns)
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        chosen = np.arange(len(self.lists))[rows[0]]
+        counts = np.diff(self.pointers)[chosen]
+        part = copy.copy(self)
+        part.pointers = np.concatenate([[0], np.cumsum(counts)])
+        part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
+        entries = np.repeat(self.pointers[chosen] - part.pointers[:-1], counts) + np.arange(part.pointers[-1])
+        part.runs, part.data = self.runs[entries], self.data[entries]
+        part.shapes = ((len(chosen), self.shapes[0][1]),)
+        return part
+
+    def coefficients(self, w: np.ndarray) -> scipy.sparse.csr_array:
+        """The weights as a matrix, as sparse as ``pairs``.
+
+        Parameters
+        ----------
+        w : array (dim,)
+            A weight vector.
+        """
+        return scipy.sparse.csr_array((w[self._weight], self.pairs.indices, self.pairs.indptr), self.pairs.shape)
+
+    def pack(self, values: np.ndarray) -> np.ndarray:
+        """The weight vector of a matrix: the inverse of ``coefficients``.
+
+        Parameters
+        ----------
+        values : array
+            Weights of the stored entries of ``pairs``, row by row in the order of the labels.
+        """
+        w = np.zeros(self.dim)
+        w[self._weight] = values
+        return w
+
+
+class ObservedTable(FeatureMap):
+    """A table of scores that all examples share, 0 where there is no weight.
+
+    Parameters
+    ----------
+    mask : array of bool
+        Where there is a weight; the others are padding.
+    """
+
+    def __init__(self, mask: np.ndarray):
+        self.mask = np.asarray(mask, dtype=bool)
+        self.dim = self.mask.size
+        self.shapes = (self.mask.shape,)
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        out[0][...] = np.where(self.mask, w.reshape(self.mask.shape), 0.0)
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        return np.where(self.mask, parts[0], 0.0).ravel()
+
+    def norms(self) -> Parts:
+        return (self.mask.astype(np.float64),)
+
+    def rows(self) -> SparseRows:
+        columns = np.where(self.mask.ravel(), np.arange(self.dim), -1)
+        one = np.zeros(1, np.int64)
+        return SparseRows(np.arange(2), one, np.ones(1), one + self.dim, (1,), np.ones(1, np.int64), columns)
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        return self
+
+
+def observed_pairs(X: scipy.sparse.csr_array, gold: np.ndarray, labels: int) -> scipy.sparse.csr_array:
+    """Which attribute occurs with which label, for ``Observed``.
+
+    Parameters
+    ----------
+    X : sparse matrix (rows, attributes)
+        Inputs, one row per part position.
+    gold : array of int (rows,)
+        The label of every row.
+    labels : int
+        Number of labels.
+
+    Returns
+    -------
+    csr_array of bool (attributes, labels)
+        True is stored for every pair that occurs.
+    """
+    X = scipy.sparse.csr_array(X)
+    keys = X.indices * np.int64(labels) + np.repeat(np.asarray(gold, dtype=np.int64), np.diff(X.indptr))
+    if X.shape[1] * labels <= SMALL:
+        seen = np.zeros(X.shape[1] * labels, bool)
+        seen[keys] = True
+        found = np.flatnonzero(seen)
+    else:
+        found = np.unique(keys)
+    pointers = np.searchsorted(found, np.arange(X.shape[1] + 1) * np.int64(labels))
+    return scipy.sparse.csr_array((np.ones(len(found), bool), found % labels, pointers), (X.shape[1], labels))
+
+
+def observed_transitions(gold: np.ndarray, lengths: np.ndarray, labels: int) -> np.ndarray:
+    """Which label follows which, for ``ObservedTable``.
+
+    Parameters
+    ----------
+    gold : array of int (tokens,)
+        The labels of all sequences, one after another.
+    lengths : array of int
+        The lengths of the sequences.
+    labels : int
+        Number of labels.
+    """
+    inside = np.ones(len(gold), bool)
+    inside[np.cumsum(lengths) - 1] = False  # the last token of a sequence has no successor
+    mask = np.zeros((labels, labels), bool)
+    mask[gold[:-1][inside[:-1]], gold[1:][inside[:-1]]] = True
+    return mask
