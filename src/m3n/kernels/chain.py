@@ -374,15 +374,29 @@ def hard(node, transition, start, end, edge, offsets, low, high, values, labelli
 
 
 @kernel
-def count(labelling, offsets, node, counts, starts, ends, edge):
-    """Add the parts of a labelling: ones in ``node`` and ``edge`` (zero at entry), transition, start and end counts."""
+def count(labelling, offsets, amount, node, counts, starts, ends, edge):
+    """Add an amount to the parts of a labelling: node, transition, start, end and edge."""
     for k in range(offsets.shape[0] - 1):
         first, last = offsets[k], offsets[k + 1] - 1
-        starts[labelling[first]] += 1.0
-        ends[labelling[last]] += 1.0
+        starts[labelling[first]] += amount
+        ends[labelling[last]] += amount
         for t in range(first, last + 1):
-            node[t, labelling[t]] += 1.0
+            node[t, labelling[t]] += amount
             if t > first:
-                counts[labelling[t - 1], labelling[t]] += 1.0
+                counts[labelling[t - 1], labelling[t]] += amount
                 if edge.shape[0]:
-                    edge[t - k - 1, labelling[t - 1], labelling[t]] += 1.0
+                    edge[t - k - 1, labelling[t - 1], labelling[t]] += amount
+
+
+@kernel
+def score(labelling, offsets, node, transition, start, end, edge, scores):
+    """The scores of the parts of a labelling, summed for every sequence."""
+    for k in range(offsets.shape[0] - 1):
+        first, last = offsets[k], offsets[k + 1] - 1
+        scores[k] = start[labelling[first]] + end[labelling[last]]
+        for t in range(first, last + 1):
+            scores[k] += node[t, labelling[t]]
+            if t > first:
+                scores[k] += transition[labelling[t - 1], labelling[t]]
+                if edge.shape[0]:
+                    scores[k] += edge[t - k - 1, labelling[t - 1], labelling[t]]

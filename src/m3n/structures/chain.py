@@ -141,8 +141,16 @@ class Chain(Structure):
         for array in out:
             array[:] = 0.0
         node, counts, starts, ends, edge = self._with_edges(out)
-        chain.count(labelling, self.offsets, node, counts, starts, ends, edge)
+        chain.count(labelling, self.offsets, 1.0, node, counts, starts, ends, edge)
         return out
+
+    def score(self, theta: Parts, labelling: np.ndarray) -> np.ndarray:
+        scores = np.empty(self.n)
+        chain.score(labelling, self.offsets, *self._with_edges(theta), scores)
+        return scores
+
+    def subtract(self, labelling: np.ndarray, parts: Parts) -> None:
+        chain.count(labelling, self.offsets, -1.0, *self._with_edges(parts))
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         names = ("forbidden", "forbidden_start", "forbidden_end")
