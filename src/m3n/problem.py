@@ -240,7 +240,7 @@ class _Batch:
         """The scores of all parts, and of the gold outputs (n,)."""
         theta = self.features.scores(w, self.buffer, self.threads)
         self.cost.add_to(theta, loss_scale, self.threads)
-        return theta, self.structure.score(theta, self.gold)
+        return theta, self.structure.score(theta, self.gold, self.threads)
 
     def _answer(
         self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, problem: Problem
@@ -248,7 +248,7 @@ class _Batch:
         if not np.isfinite(values).all():
             raise FloatingPointError(_explain(values, w))
         loss = self.cost.expected(parts, self.threads)
-        self.structure.subtract(self.gold, parts)
+        self.structure.subtract(self.gold, parts, self.threads)
         vector = np.zeros(problem.dim)
         self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
         return float((values - gold).sum()) / problem.n, vector, loss / problem.n

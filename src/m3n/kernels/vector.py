@@ -47,8 +47,8 @@ vector = Vector()
 
 @kernel
 def padded(width):
-    """The next multiple of four."""
-    return (width + LANES - 1) // LANES * LANES
+    """The next multiple of eight: whole cache lines, and two vectors."""
+    return (width + LINE - 1) // LINE * LINE
 
 
 @intrinsic
@@ -92,10 +92,19 @@ def splat(typing_context, x):
     """The same number four times."""
 
     def generate(context, builder, signature, arguments):
-        one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), arguments[0], ir.IntType(32)(0))
-        return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        return _repeat(builder, arguments[0])
 
     return vector(types.float64), generate
+
+
+@intrinsic
+def broadcast(typing_context, array, position):
+    """One entry of an array, four times."""
+
+    def generate(context, builder, signature, arguments):
+        return _repeat(builder, builder.load(_address(context, builder, signature, arguments, _NUMBER)))
+
+    return vector(array, types.int64), generate
 
 
 @intrinsic
@@ -120,6 +129,12 @@ def multiply(typing_context, x, y):
 def maximum(typing_context, x, y):
     """The larger of x and y; y where one of them is not a number."""
     return _binary(_larger)
+
+
+@intrinsic
+def minimum(typing_context, x, y):
+    """The smaller of x and y; y where one of them is not a number."""
+    return _binary(_smaller)
 
 
 @intrinsic
@@ -156,6 +171,12 @@ def highest(typing_context, x):
 
 
 @intrinsic
+def lowest(typing_context, x):
+    """The smallest of the four numbers."""
+    return _reduction(_smaller)
+
+
+@intrinsic
 def exponential(typing_context, x):
     """exp(x), as ``exponential.exp`` computes it: 2^k times a polynomial; exactly 0 below ``SMALLEST``."""
     from m3n.kernels import exponential as scalar
@@ -184,12 +205,21 @@ def _address(context, builder, signature, arguments, kind):
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
 
 
+def _repeat(builder, x):
+    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, ir.IntType(32)(0))
+    return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
 def _constant(x):
     return ir.Constant(_VECTOR, [x] * LANES)
 
 
 def _larger(builder, a, b):
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def _smaller(builder, a, b):
+    return builder.select(builder.fcmp_ordered("<", a, b), a, b)
 
 
 def _fused(builder, x, y, z):

@@ -71,7 +71,7 @@ class Structure(ABC):
     def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
         """The parts of a labelling as arrays of zeros and ones (counts where shared)."""
 
-    def score(self, theta: Parts, labelling: np.ndarray) -> np.ndarray:
+    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         """The score of a labelling, example by example, shape (n,).
 
         The default encodes every example by itself; a structure with many examples has a quicker way.
@@ -84,7 +84,7 @@ class Structure(ABC):
             scores[i] = sum(float(t[p != 0] @ p[p != 0]) for t, p in zip(mine, parts, strict=True))
         return scores
 
-    def subtract(self, labelling: np.ndarray, parts: Parts) -> None:
+    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
         """parts -= the parts of a labelling, in place."""
         for array, indicator in zip(parts, self.encode(labelling), strict=True):
             array -= indicator
