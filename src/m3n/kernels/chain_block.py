@@ -34,7 +34,7 @@ class ChainScratch(NamedTuple):
 
     sequences: np.ndarray  # (2, longest, labels)
     tables: np.ndarray  # (3, labels, labels)
-    vectors: np.ndarray  # (3, labels)
+    vectors: np.ndarray  # (4, labels)
     plain: np.ndarray  # (2, longest, labels), for the log domain
     leads: np.ndarray  # (labels, labels)
     pairs: np.ndarray  # (2, labels)
@@ -51,7 +51,7 @@ def _workspace(space):
     return ChainScratch(
         np.empty((2, space.longest, width)),
         np.empty((3, width, width)),
-        np.empty((3, width)),
+        np.empty((4, width)),
         np.empty((2, space.longest, s)),
         np.empty((s, s)),
         np.empty((2, s)),

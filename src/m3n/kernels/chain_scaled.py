@@ -1,15 +1,15 @@
 """The exp-oracle of chains by scaled probabilities: fast, and used wherever underflow cannot matter.
 
-Forward probabilities a_t are normalised at every position:
+Forward weights a_t, divided at every position by the mass M_{t-1} = sum_j a_{t-1}(j) of the one before:
 
-    pre_t = a_{t-1} T,   a_t ∝ pre_t * exp(node_t/mu),   T_ij = exp((transition_ij - column maximum)/mu)
-    p_{t-1}(i) = a_{t-1}(i) sum_j T_ij p_t(j)/pre_t(j)
+    pre_t = a_{t-1} T,   a_t = pre_t/M_{t-1} * exp(node_t/mu - top_t),   T_ij = exp((transition_ij - column maximum)/mu)
+    p_{t-1}(i) = a_{t-1}(i) sum_j T_ij p_t(j)/pre_t(j),   value = mu sum_t (top_t + log M_t)
 
-three matrix-vector products per token and no exponential per pair of labels. Rounding never hurts as all terms are
-non-negative; underflow could. a_t is scaled again where its first scaling leaves it below ``SMALL``, so whatever is
-lost of a_{t-1}(i) T_ij is below 1e-267, and as long as no pre_t(j) falls below ``SAFE`` the loss is relatively nil. A
-pre_t(j) below it is right, and exactly zero, if label j cannot be reached because the structure forbids it; otherwise
-the sequence is left to ``chain_log``.
+three matrix-vector products per token and no exponential per pair of labels; the mass of one position is summed while
+the product of the next one runs. Rounding never hurts as all terms are non-negative; underflow could. a_t is scaled
+again where its mass is below ``SMALL``, so whatever is lost of a_{t-1}(i) T_ij is below 1e-266 of the mass, and as long
+as no pre_t(j)/M_{t-1} falls below ``SAFE`` the loss is relatively nil. Below it is right, and exactly zero, if label j
+cannot be reached because the structure forbids it; otherwise the sequence is left to ``chain_log``.
 
 Layout as in ``chain``; scratch rows are padded to a multiple of eight numbers. Cost per token: O(labels^2).
 """
@@ -47,7 +47,7 @@ def soft_scaled(node, transition, offsets, low, high, mu, values, counts, sequen
     ``node``, which includes start and end scores, is overwritten by its marginals; expected transition counts are
     added to ``counts``; ``values[k]`` becomes mu log sum exp(score/mu). Where underflow might matter ``values[k]``
     becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work. Scratch, with rows padded to a multiple of
-    eight: ``sequences`` (2, longest sequence, labels), ``tables`` (3, labels, labels), ``vectors`` (3, labels).
+    eight: ``sequences`` (2, longest sequence, labels), ``tables`` (3, labels, labels), ``vectors`` (4, labels).
     """
     labels = node.shape[1]
     weights, products = tables[0], tables[2]
@@ -66,13 +66,15 @@ def soft_scaled(node, transition, offsets, low, high, mu, values, counts, sequen
 def _exponentiate(transition, mu, tables, vectors):
     """tables = T, its transpose, zero; vectors[1] = the column maxima that were taken out of T.
 
-    Labels that only pad have no score (vectors[0] = -inf) and are never reached from, but T leads to them: their pre is
-    1, so that they look safe.
+    Labels that only pad have a score of -inf, through vectors[1] and, for first positions, vectors[3]. They are never
+    reached from, but T leads to them with weight 1, so that they look safe.
     """
     labels, width = transition.shape[0], tables.shape[1]
     tables[:] = 0.0
-    vectors[0, :] = -np.inf
     vectors[1, :] = 0.0
+    vectors[3, :] = 0.0
+    vectors[1, labels:] = -np.inf
+    vectors[3, labels:] = -np.inf
     for j in range(width):
         top = -np.inf
         for i in range(labels):
@@ -90,25 +92,25 @@ def _forward(node, first, length, transition, mu, sequences, weights, vectors):
     labels, width = node.shape[1], weights.shape[1]
     forward, pre, scores = sequences[0], sequences[1], vectors[0]
     value, scale = 0.0, 1.0  # the value is kept as value + mu log(scale): a logarithm now and then
+    inverse = 1.0  # of the mass one position before
     for t in range(length):
-        copy(node, (first + t) * labels, labels, scores)
-        if t == 0:
-            _fill(pre, width)
-        else:
-            add_to(scores, 0, vectors[1])
-            product(forward, (t - 1) * width, labels, weights, pre, t * width)
-        top = _highest(scores)
+        top = _scores(node, (first + t) * labels, labels, vectors[1] if t > 0 else vectors[3], scores)
         if top == -np.inf:
             return np.nan
-        mass, least = _weigh(scores, top, 1.0 / mu, pre, forward, t * width)
-        if not least > SAFE and not _unreachable(node, first, t, transition, pre):
+        if t == 0:
+            for c in range(0, width, 4):
+                store(pre, c, splat(1.0))
+        else:
+            product(forward, (t - 1) * width, labels, weights, pre, t * width)
+        mass, least = _weigh(scores, top, mu, pre, inverse, forward, t * width)
+        if not least > SAFE and not _unreachable(node, first, t, transition, inverse, pre):
             return np.nan
         if mass < SMALL:
             if not mass > SAFE:
                 return np.nan
-            top += mu * math.log(mass)  # counts pre in, so that the total is now about 1
-            mass, _ = _weigh(scores, top, 1.0 / mu, pre, forward, t * width)
-        _shrink(forward, t * width, width, 1.0 / mass)
+            top += mu * math.log(mass)  # counts pre in, so that the mass is now about 1
+            mass, _ = _weigh(scores, top, mu, pre, inverse, forward, t * width)
+        inverse = 1.0 / mass
         value += top
         scale *= mass
         if not 1e-150 < scale < 1e150:
@@ -122,8 +124,12 @@ def _backward(node, first, length, sequences, tables, vectors):
     """Marginals into ``node``; sum_t a_{t-1}(i) p_t(j)/pre_t(j) is added to tables[2]."""
     labels, width = node.shape[1], tables.shape[1]
     forward, pre, p, transposed = sequences[0], sequences[1], vectors[2], tables[1]
+    last, mass = (length - 1) * width, splat(0.0)
+    for c in range(last, last + width, 4):
+        mass = add(mass, load(forward, c))
+    inverse = splat(1.0 / total(mass))
     for c in range(0, width, 4):
-        store(p, c, load(forward, (length - 1) * width + c))
+        store(p, c, multiply(load(forward, last + c), inverse))
     paste(p, node, (first + length - 1) * labels, labels)
     for t in range(length - 1, 0, -1):
         at = t * width
@@ -133,51 +139,50 @@ def _backward(node, first, length, sequences, tables, vectors):
         for c in range(0, width, 4):
             store(p, c, multiply(load(p, c), load(forward, at - width + c)))
         paste(p, node, (first + t - 1) * labels, labels)
-    for i in range(labels):
-        add_products(forward, pre, length, i, tables[2])
+    add_products(forward, pre, length, labels, tables[2])
 
 
 @kernel
-def _fill(out, width):
-    for c in range(0, width, 4):
-        store(out, c, splat(1.0))
+def _scores(node, at, labels, shift, out):
+    """out = a row of node + shift, which is -inf where there is no label; returns the highest.
 
-
-@kernel
-def _shrink(x, at, width, factor):
-    for c in range(at, at + width, 4):
-        store(x, c, multiply(load(x, c), splat(factor)))
-
-
-@kernel
-def _highest(x):
-    top = load(x, 0)
-    for c in range(4, x.shape[0], 4):
-        top = maximum(load(x, c), top)
+    Whole vectors are read, beyond the end of the row too, except where the array itself ends.
+    """
+    width = out.shape[0]
+    if at + width > node.size:
+        out[:] = 0.0
+        copy(node, at, labels, out)
+        add_to(out, 0, shift)
+    else:
+        for c in range(0, width, 4):
+            store(out, c, add(load(node, at + c), load(shift, c)))
+    top = load(out, 0)
+    for c in range(4, width, 4):
+        top = maximum(load(out, c), top)
     return highest(top)
 
 
 @kernel
-def _weigh(scores, top, inverse, pre, forward, at):
-    """a(j) = pre(j) exp((score(j) - top)/mu); returns the sum of a and the least pre."""
-    mass, least = splat(0.0), splat(1.0)
+def _weigh(scores, top, mu, pre, inverse, forward, at):
+    """a(j) = inverse pre(j) exp((score(j) - top)/mu); returns the sum of a and the least inverse pre(j)."""
+    mass, least, colder = splat(0.0), splat(1.0), splat(1.0 / mu)
     for c in range(0, scores.shape[0], 4):
-        b = load(pre, at + c)
-        a = multiply(b, exponential(multiply(subtract(load(scores, c), splat(top)), splat(inverse))))
+        b = multiply(load(pre, at + c), splat(inverse))
+        a = multiply(b, exponential(multiply(subtract(load(scores, c), splat(top)), colder)))
         mass, least = add(mass, a), minimum(b, least)
         store(forward, at + c, a)
     return total(mass), lowest(least)
 
 
 @kernel
-def _unreachable(node, first, t, transition, pre):
+def _unreachable(node, first, t, transition, inverse, pre):
     """Whether every label with too small a pre_t is one that no allowed prefix leads to; its pre_t becomes 0.
 
     A label was possible one position earlier if its own score is not -inf and its pre is not 0. Whatever else makes a
     pre small is underflow, or not a number.
     """
     for j in range(node.shape[1]):
-        if not pre[t, j] > SAFE:
+        if not inverse * pre[t, j] > SAFE:
             for i in range(node.shape[1]):
                 possible = node[first + t - 1, i] > -np.inf and pre[t - 1, i] > 0.0
                 if possible and not transition[i, j] == -np.inf:

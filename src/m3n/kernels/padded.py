@@ -129,46 +129,76 @@ def _maxima_two(x, at, count, matrix, row, out, place):
 
 
 @kernel
-def add_products(left, right, length, i, out):
-    """out[i] += sum over t = 1..length-1 of left[t-1, i] right[t]."""
+def add_products(left, right, length, rows, out):
+    """out[i] += sum over t = 1..length-1 of left[t-1, i] right[t], for rows i < rows; two at a time."""
     width = out.shape[1]
     whole = width // 24 * 24
-    for column in range(0, whole, 24):
-        _add_six(left, right, length, i, column, out)
-    for column in range(whole, width, 8):
-        _add_two(left, right, length, i, column, out)
+    for i in range(0, rows, 2):
+        for column in range(0, whole, 24):
+            _add_six(left, right, length, i, column, out)
+        for column in range(whole, width, 8):
+            _add_two(left, right, length, i, column, out)
 
 
 @kernel
 def _add_six(left, right, length, i, row, out):
-    place = i * out.shape[1] + row
+    """Rows i and i + 1, which may be a row of padding."""
+    width = out.shape[1]
+    place = i * width + row
+    other = place + width
     s0, s1, s2 = load(out, place), load(out, place + 4), load(out, place + 8)
     s3, s4, s5 = load(out, place + 12), load(out, place + 16), load(out, place + 20)
-    for t in range(1, length):
-        row += out.shape[1]
-        e = splat(left[t - 1, i])
-        s0 = multiply_add(e, load(right, row), s0)
-        s1 = multiply_add(e, load(right, row + 4), s1)
-        s2 = multiply_add(e, load(right, row + 8), s2)
-        s3 = multiply_add(e, load(right, row + 12), s3)
-        s4 = multiply_add(e, load(right, row + 16), s4)
-        s5 = multiply_add(e, load(right, row + 20), s5)
+    t0, t1, t2 = load(out, other), load(out, other + 4), load(out, other + 8)
+    t3, t4, t5 = load(out, other + 12), load(out, other + 16), load(out, other + 20)
+    for k in range(i, i + (length - 1) * width, width):
+        row += width
+        e, f = broadcast(left, k), broadcast(left, k + 1)
+        r = load(right, row)
+        s0 = multiply_add(e, r, s0)
+        t0 = multiply_add(f, r, t0)
+        r = load(right, row + 4)
+        s1 = multiply_add(e, r, s1)
+        t1 = multiply_add(f, r, t1)
+        r = load(right, row + 8)
+        s2 = multiply_add(e, r, s2)
+        t2 = multiply_add(f, r, t2)
+        r = load(right, row + 12)
+        s3 = multiply_add(e, r, s3)
+        t3 = multiply_add(f, r, t3)
+        r = load(right, row + 16)
+        s4 = multiply_add(e, r, s4)
+        t4 = multiply_add(f, r, t4)
+        r = load(right, row + 20)
+        s5 = multiply_add(e, r, s5)
+        t5 = multiply_add(f, r, t5)
     store(out, place, s0)
     store(out, place + 4, s1)
     store(out, place + 8, s2)
     store(out, place + 12, s3)
     store(out, place + 16, s4)
     store(out, place + 20, s5)
+    store(out, other, t0)
+    store(out, other + 4, t1)
+    store(out, other + 8, t2)
+    store(out, other + 12, t3)
+    store(out, other + 16, t4)
+    store(out, other + 20, t5)
 
 
 @kernel
 def _add_two(left, right, length, i, row, out):
-    place = i * out.shape[1] + row
-    s0, s1 = load(out, place), load(out, place + 4)
-    for t in range(1, length):
-        row += out.shape[1]
-        e = splat(left[t - 1, i])
+    width = out.shape[1]
+    place = i * width + row
+    other = place + width
+    s0, s1, t0, t1 = load(out, place), load(out, place + 4), load(out, other), load(out, other + 4)
+    for k in range(i, i + (length - 1) * width, width):
+        row += width
+        e, f = broadcast(left, k), broadcast(left, k + 1)
         s0 = multiply_add(e, load(right, row), s0)
         s1 = multiply_add(e, load(right, row + 4), s1)
+        t0 = multiply_add(f, load(right, row), t0)
+        t1 = multiply_add(f, load(right, row + 4), t1)
     store(out, place, s0)
     store(out, place + 4, s1)
+    store(out, other, t0)
+    store(out, other + 4, t1)

@@ -10,6 +10,8 @@ lies anywhere. The rows of the entries to come are therefore asked for in advanc
 columns at a time.
 """
 
+import numpy as np
+
 from m3n.kernels._jit import kernel
 from m3n.kernels.vector import LINE, load, multiply, multiply_add, prefetch, splat, store
 
@@ -91,18 +93,20 @@ def scatter(starts, lane, indices, data, dense, scale, out):
     """
     rows, width = dense.shape
     last = starts[lane + 1, rows - 1] - 1 if rows else 0
+    mask = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     for r in range(rows):
         first, stop = starts[lane, r], starts[lane + 1, r]
         if first == stop:
             continue
         if _few(dense[r]):
-            _scatter_each(indices, data, first, stop, dense, scale, 0, r, out)
+            _scatter_each(indices, data, first, stop, dense, scale, r, out)
             continue
         for column in range(0, width - 3 if width > 3 else 0, 24):
             _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out)
-        rest = width % 24
-        if rest < 4:
-            _scatter_each(indices, data, first, stop, dense, scale, width - rest, r, out)
+        if width < 4:
+            _scatter_each(indices, data, first, stop, dense, scale, r, out)
+        elif 0 < width % 24 < 4:
+            _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out)
 
 
 @kernel
@@ -155,9 +159,19 @@ def _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out)
 
 
 @kernel
-def _scatter_each(indices, data, first, stop, dense, scale, column, r, out):
-    """Number by number, from a column on."""
-    for j in range(column, dense.shape[1]):
+def _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out):
+    """One, two or three last columns: a vector that overlaps its neighbour and adds zero there."""
+    width = dense.shape[1]
+    x = multiply(multiply(splat(scale), load(dense, r * width + width - 4)), load(mask, width % 24))
+    for e in range(first, stop):
+        at = indices[e] * width + width - 4
+        store(out, at, multiply_add(splat(data[e]), x, load(out, at)))
+
+
+@kernel
+def _scatter_each(indices, data, first, stop, dense, scale, r, out):
+    """Number by number."""
+    for j in range(dense.shape[1]):
         x = scale * dense[r, j]
         if x != 0.0:
             for e in range(first, stop):

@@ -198,9 +198,9 @@ class Chain(Structure):
         return node, *forbid, edge
 
     def _scratch(self, low: int, high: int, padding: int = LINE) -> Parts:
-        """What the kernels need: two sequences, three tables, three vectors, rows padded for vector instructions."""
+        """What the kernels need: two sequences, three tables, four vectors, rows padded for vector instructions."""
         s = -(-self.labels // padding) * padding
-        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((3, s))
+        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
 
     def _add(self, labelling: np.ndarray, amount: float, parts: Parts, threads: Threads) -> None:
         """Add an amount to the parts of a labelling."""
