@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from m3n.kernels._jit import inlined, kernel
-from m3n.kernels.padded import add_products, add_to, copy, paste, product
+from m3n.kernels.padded import add_products, copy, paste, product
 from m3n.kernels.vector import (
     add,
     exponential,
@@ -90,33 +90,68 @@ def _exponentiate(transition, mu, tables, vectors):
 def _forward(node, first, length, transition, mu, sequences, weights, vectors):
     """a_t and pre_t of one sequence; returns its value, or NaN if underflow might matter."""
     labels, width = node.shape[1], weights.shape[1]
-    forward, pre, scores = sequences[0], sequences[1], vectors[0]
-    value, scale = 0.0, 1.0  # the value is kept as value + mu log(scale): a logarithm now and then
+    forward, pre = sequences[0], sequences[1]
+    value = _exponentials(node, first, length, mu, vectors, forward)
+    scale = 1.0  # the value is kept as value + mu log(scale): a logarithm now and then
     inverse = 1.0  # of the mass one position before
+    for c in range(0, width, 4):
+        store(pre, c, splat(1.0))
     for t in range(length):
-        top = _scores(node, (first + t) * labels, labels, vectors[1] if t > 0 else vectors[3], scores)
-        if top == -np.inf:
-            return np.nan
-        if t == 0:
-            for c in range(0, width, 4):
-                store(pre, c, splat(1.0))
-        else:
+        if t > 0:
             product(forward, (t - 1) * width, labels, weights, pre, t * width)
-        mass, least = _weigh(scores, top, mu, pre, inverse, forward, t * width)
+        mass, least = _weigh(pre, inverse, forward, t * width)
         if not least > SAFE and not _unreachable(node, first, t, transition, inverse, pre):
             return np.nan
         if mass < SMALL:
             if not mass > SAFE:
                 return np.nan
-            top += mu * math.log(mass)  # counts pre in, so that the mass is now about 1
-            mass, _ = _weigh(scores, top, mu, pre, inverse, forward, t * width)
+            value += mu * math.log(mass)  # a higher top, which counts pre in: the mass is now about 1
+            _exponential_row(node, first, t, mu, math.log(mass), vectors, forward)
+            mass, _ = _weigh(pre, inverse, forward, t * width)
         inverse = 1.0 / mass
-        value += top
         scale *= mass
         if not 1e-150 < scale < 1e150:
             value += mu * math.log(scale)
             scale = 1.0
     return value + mu * math.log(scale)
+
+
+@kernel
+def _exponentials(node, first, length, mu, vectors, out):
+    """The first factor of a_t at all positions, ahead of the recursion as none waits for another; the sum of tops."""
+    value = 0.0
+    for t in range(length):
+        value += _exponential_row(node, first, t, mu, 0.0, vectors, out)
+    return value
+
+
+@kernel
+def _exponential_row(node, first, t, mu, higher, vectors, out):
+    """out_t(j) = exp((score_t(j) - top_t)/mu - higher); returns top_t.
+
+    Whole vectors are read, beyond the end of the row too, except where the array itself ends.
+    """
+    labels, width = node.shape[1], out.shape[1]
+    at, shift = (first + t) * labels, vectors[1] if t > 0 else vectors[3]
+    if at + width > node.size:
+        vectors[0, :] = 0.0
+        copy(node, at, labels, vectors[0])
+        return _exponential_of(vectors[0], 0, shift, mu, higher, out, t * width)
+    return _exponential_of(node, at, shift, mu, higher, out, t * width)
+
+
+@kernel
+def _exponential_of(scores, at, shift, mu, higher, out, place):
+    width = shift.shape[0]
+    tops = add(load(scores, at), load(shift, 0))
+    for c in range(4, width, 4):
+        tops = maximum(add(load(scores, at + c), load(shift, c)), tops)
+    top = highest(tops)
+    lower, colder = splat(top + mu * higher), splat(1.0 / mu)
+    for c in range(0, width, 4):
+        x = subtract(add(load(scores, at + c), load(shift, c)), lower)
+        store(out, place + c, exponential(multiply(x, colder)))
+    return top
 
 
 @kernel
@@ -143,34 +178,14 @@ def _backward(node, first, length, sequences, tables, vectors):
 
 
 @kernel
-def _scores(node, at, labels, shift, out):
-    """out = a row of node + shift, which is -inf where there is no label; returns the highest.
-
-    Whole vectors are read, beyond the end of the row too, except where the array itself ends.
-    """
-    width = out.shape[0]
-    if at + width > node.size:
-        out[:] = 0.0
-        copy(node, at, labels, out)
-        add_to(out, 0, shift)
-    else:
-        for c in range(0, width, 4):
-            store(out, c, add(load(node, at + c), load(shift, c)))
-    top = load(out, 0)
-    for c in range(4, width, 4):
-        top = maximum(load(out, c), top)
-    return highest(top)
-
-
-@kernel
-def _weigh(scores, top, mu, pre, inverse, forward, at):
-    """a(j) = inverse pre(j) exp((score(j) - top)/mu); returns the sum of a and the least inverse pre(j)."""
-    mass, least, colder = splat(0.0), splat(1.0), splat(1.0 / mu)
-    for c in range(0, scores.shape[0], 4):
-        b = multiply(load(pre, at + c), splat(inverse))
-        a = multiply(b, exponential(multiply(subtract(load(scores, c), splat(top)), colder)))
+def _weigh(pre, inverse, forward, at):
+    """forward(j) *= inverse pre(j); returns the sum and the least inverse pre(j)."""
+    mass, least = splat(0.0), splat(1.0)
+    for c in range(at, at + pre.shape[1], 4):
+        b = multiply(load(pre, c), splat(inverse))
+        a = multiply(b, load(forward, c))
         mass, least = add(mass, a), minimum(b, least)
-        store(forward, at + c, a)
+        store(forward, c, a)
     return total(mass), lowest(least)
 
 
