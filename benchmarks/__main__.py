@@ -1,4 +1,4 @@
-"""``python -m benchmarks [oracle] [convergence] [ingest] [start]``: measure, print, and keep the numbers as JSON."""
+"""``python -m benchmarks [suite ...]``: measure, print, and keep the numbers as JSON."""
 
 from __future__ import annotations
 
@@ -9,9 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import m3n
-from benchmarks import convergence, ingest, oracle, start
+from benchmarks import convergence, growth, ingest, oracle, roofline, start
 
-SUITES = {"oracle": oracle.run, "convergence": convergence.run, "ingest": ingest.run, "start": start.run}
+SUITES = {
+    "oracle": oracle.run,
+    "convergence": convergence.run,
+    "ingest": ingest.run,
+    "start": start.run,
+    "growth": growth.run,
+    "roofline": roofline.run,
+}
 OUT = Path(__file__).parent / "out"
 
 

@@ -207,42 +207,51 @@ class Problem:
 
 
 class _Batch:
-    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta."""
+    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta.
+
+    Gold needs no vector of its own. Its score under w is read off theta (its cost is zero), and its parts are taken out
+    of the marginals before the adjoint, which then gives sum alpha psi at once. For the max-oracle what remains are the
+    positions at which gold and the answer differ.
+    """
 
     def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray, threads: Threads):
         self.structure = structure
         self.features = features
         self.cost = cost
+        self.gold = gold
         self.threads = threads
         self.buffer = structure.empty()
-        self.gold = features.adjoint(structure.encode(gold, out=self.buffer), threads)
 
     def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
-        values, labelling = self.structure.hard(self._theta(w, loss_scale), self.threads)
-        value, vector, loss = self._answer(w, values, self.structure.encode(labelling, out=self.buffer), problem)
+        theta, gold = self._theta(w, loss_scale)
+        values, labelling = self.structure.hard(theta, self.threads)
+        parts = self.structure.encode(labelling, out=self.buffer)
+        value, vector, loss = self._answer(w, values, gold, parts, problem)
         return Answer(value, vector, loss, loss)
 
     def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
-        values, marginals = self.structure.soft(self._theta(w, loss_scale), mu, self.threads)
-        value, vector, loss = self._answer(w, values, marginals, problem)
+        theta, gold = self._theta(w, loss_scale)
+        values, marginals = self.structure.soft(theta, mu, self.threads)
+        value, vector, loss = self._answer(w, values, gold, marginals, problem)
         entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
         return Answer(value, vector, loss, loss + problem.temperature * entropy)
 
-    def _theta(self, w: np.ndarray, loss_scale: float) -> Parts:
+    def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
+        """The scores of all parts, and of the gold outputs (n,)."""
         theta = self.features.scores(w, self.buffer, self.threads)
         self.cost.add_to(theta, loss_scale, self.threads)
-        return theta
+        return theta, self.structure.score(theta, self.gold, self.threads)
 
     def _answer(
-        self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem
+        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, problem: Problem
     ) -> tuple[float, np.ndarray, float]:
         if not np.isfinite(values).all():
             raise FloatingPointError(_explain(values, w))
-        vector = problem.combine(
-            (1 / problem.n, -1 / problem.n), (self.gold, self.features.adjoint(parts, self.threads))
-        )
-        value = (float(values.sum()) - problem.inner(w, self.gold)) / problem.n
-        return value, vector, self.cost.expected(parts, self.threads) / problem.n
+        loss = self.cost.expected(parts, self.threads)
+        self.structure.subtract(self.gold, parts, self.threads)
+        vector = np.zeros(problem.dim)
+        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
+        return float((values - gold).sum()) / problem.n, vector, loss / problem.n
 
 
 def _explain(values: np.ndarray, w: np.ndarray) -> str:

@@ -164,9 +164,8 @@ class SequenceTagger(Estimator):
         structure, theta, threads = self._scores(X)
         if structure is None:
             return []
-        names = self.classes_.tolist()
-        labelling = structure.hard(theta, threads)[1]
-        return [[names[k] for k in sequence] for sequence in structure.unpack(labelling)]
+        names = np.array(self.classes_.tolist(), dtype=object)  # plain strings and numbers, looked up all at once
+        return structure.unpack(names[structure.hard(theta, threads)[1]])
 
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -250,10 +249,10 @@ class SequenceTagger(Estimator):
             return None, (), threads
         labels = len(self.classes_)
         structure = Chain(lengths, labels)
-        features = chain_features(self.reader_.node_map(matrix, labels), labels)
-        w = np.concatenate([self.coef_.ravel(), self.transitions_.ravel(), self.start_, self.end_])
+        features = self.reader_.node_map(matrix, labels)
         with single_threaded_blas():
-            return structure, features.scores(w, structure.empty(), threads), threads
+            node = features.scores(self.coef_.ravel(), (np.empty(structure.shapes[0]),), threads)
+        return structure, (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy()), threads
 
 
 def resolve_loss(loss: str | losses.Loss) -> losses.Loss:
