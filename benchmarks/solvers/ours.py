@@ -1,0 +1,121 @@
+"""m3n itself: the same phases as its rivals, machine code loaded on a sample before the clock runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Stopwatch, Task
+from benchmarks.solvers.packed import ingest
+
+WARM_UP = 2.0  # seconds of training on the sample: enough for all of a solver's machine code
+
+
+class Ours(Entry):
+    """m3n's functions.
+
+    Settings: ``solver`` (a name, "auto" if absent), ``jobs`` (threads, 1 if absent), ``tol`` (an absolute gap instead
+    of the relative one), ``watch`` (test score along the way), ``max_seconds``, ``cold`` (no warm-up, training only).
+    """
+
+    name = "m3n"
+    modules = ("m3n",)
+    ours = True
+    objectives = ("crf", "margin")
+
+    def run(self, task: Task) -> Outcome:
+        if not task.settings.get("cold"):
+            with task.clock("warm-up"):
+                brief = task.settings | {"max_seconds": WARM_UP}
+                _run(replace(task, dataset=task.dataset.small, settings=brief, clock=Clock()))
+        return _run(task)
+
+
+def _run(task: Task) -> Outcome:
+    clock, jobs = task.clock, task.settings.get("jobs", 1)
+    with clock("ingest"):
+        packed = ingest(task.dataset)
+    rows, lengths = packed.read(task.dataset.test)
+    test = packed.features(task.objective, rows)
+    gold = task.dataset.gold() if task.settings.get("watch") else None
+
+    def score(w: np.ndarray) -> float | None:
+        return None if gold is None else task.dataset.score(gold, packed.tag(test, lengths, w, jobs))
+
+    with clock("train") as stopwatch:
+        watch = Watch(stopwatch, _relative(task), score)
+        problem = packed.problem(task.objective, packed.features(task.objective, packed.X), jobs)
+        result = _minimize(problem, task, watch)
+    if task.settings.get("cold"):
+        return Outcome(notes={"status": str(result.status)})
+
+    def from_file() -> Any:
+        rows, lengths = packed.read(task.dataset.test)
+        return packed.tag(packed.features(task.objective, rows), lengths, result.w, jobs)
+
+    clock.best("file to labels", from_file)
+    return Outcome(
+        found=clock.best("tag", lambda: packed.tag(test, lengths, result.w, jobs), times=5),
+        objective=problem.primal(result.w),
+        weights=packed.weights(problem.features, result.w),
+        trace=watch.trace,
+        passes=result.trace[-1].passes,
+        pass_seconds=_pass_seconds(problem, result.w),
+        notes={"weights": problem.dim, "status": str(result.status), "solver": type(result.solver).__name__},
+    )
+
+
+class Watch:
+    """A callback that keeps the trace; what it spends on test scores is not charged to training.
+
+    Parameters
+    ----------
+    stopwatch : Stopwatch
+        The time of training.
+    relative : float or None
+        End the run when the gap is at most this share of the primal value.
+    score : callable
+        From weights to a test score or None.
+    """
+
+    def __init__(self, stopwatch: Stopwatch, relative: float | None, score: Callable[[np.ndarray], float | None]):
+        self.stopwatch = stopwatch
+        self.relative = relative
+        self.score = score
+        self.trace: list[Point] = []
+
+    def __call__(self, snapshot: Any) -> bool:
+        now, record = self.stopwatch.read(), snapshot.record
+        with self.stopwatch.paused():
+            score = self.score(snapshot.w)
+        self.trace.append(Point(*now, record.primal, record.gap, score, record.passes))
+        return self.relative is not None and record.gap <= self.relative * abs(record.primal)
+
+
+def _relative(task: Task) -> float | None:
+    return None if "tol" in task.settings else task.stop
+
+
+def _minimize(problem: Any, task: Task, watch: Watch) -> Any:
+    from m3n import minimize
+
+    settings, relative = task.settings, _relative(task)
+    goal = {"tol": settings.get("tol", 0.0)}
+    if relative is not None and "rtol" in inspect.signature(minimize).parameters:
+        goal["rtol"] = relative
+    solver = settings.get("solver", "auto")
+    return minimize(problem, solver, **goal, max_seconds=settings.get("max_seconds"), callbacks=[watch])
+
+
+def _pass_seconds(problem: Any, w: np.ndarray) -> tuple[float, float]:
+    """The shortest of some passes (objective and gradient at w), in seconds and CPU seconds."""
+    from m3n.backends.threads import single_threaded_blas
+
+    clock = Clock()
+    with single_threaded_blas():
+        clock.best("pass", lambda: problem.risk(w), times=7)
+    return clock.seconds["pass"], clock.cpu["pass"]
