@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks import datasets, solvers
 from benchmarks.objectives import objective
+from benchmarks.solvers.base import cpu_seconds
 
 WEIGHTS = "weights.npz"
 
@@ -46,7 +47,7 @@ def _run(entry: solvers.Entry, asked: dict[str, Any], folder: Path) -> dict[str,
     clock = task.clock
     return {
         "seconds": clock.seconds | {"process": elapsed},
-        "cpu": clock.cpu,
+        "cpu": clock.cpu | {"process": cpu_seconds()},
         "peak": clock.peak,
         "objective": outcome.objective,
         "trace": [asdict(point) for point in outcome.trace],

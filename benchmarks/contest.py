@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -122,7 +123,7 @@ def hold(contest: Contest, options: Options, folder: Path, tell: Callable[[str],
             if not turn or not (run.once or "missing" in known[0]):
                 tell(f"{contest.name}, round {turn + 1}: {label}")
                 known.append(launch(run, dataset, options, home / f"{turn}-{place}"))
-                tell("  " + (known[-1].get("missing") or f"trained in {known[-1]['seconds'].get('train', 0):.2f} s"))
+                tell("  " + (known[-1].get("missing") or _summary(known[-1]["seconds"])))
     judge = _Judgement(dataset)
     return {
         "data": dataset.origin,
@@ -133,15 +134,21 @@ def hold(contest: Contest, options: Options, folder: Path, tell: Callable[[str],
     }
 
 
+def _summary(seconds: dict[str, float]) -> str:
+    return ", ".join(
+        f"{phase} {seconds[phase]:.3g} s" for phase in ("ingest", "train", "pass", "tag") if phase in seconds
+    )
+
+
 def launch(run: Run, dataset: datasets.Dataset, options: Options, folder: Path) -> dict[str, Any]:
     """One entry, once; an answer with ``missing`` says why there is none."""
     entry = solvers.BY_NAME[run.entry]
     python = sys.executable if entry.ours else rivals_python()
     if python is None:
         return {"missing": "no interpreter for rivals: make bench-rivals"}
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)  # an earlier run's weights must not be taken for this one's
+    folder.mkdir()
     request, answer = folder / "request.json", folder / "answer.json"
-    answer.unlink(missing_ok=True)
     asked = {"entry": run.entry, "dataset": dataset.request(), "objective": run.objective.request()}
     settings = run.settings | ({"max_seconds": QUICK} if options.quick else {})
     asked |= {"settings": settings, "stop": options.stop, "started": time.time()}

@@ -46,8 +46,8 @@ def quantity(name: str, run: dict[str, Any], rival: dict[str, Any], held: Held, 
     """A run's number of that name.
 
     "to its value": the time until J is within the stated distance of the rival's last one; for the rival, its whole
-    training. "to score s": the time until the test score is at least as good as s; for a run that was not watched, its
-    whole training, if its score is.
+    training. "to gap g": the time until the certified gap is at most g. "to score s": the time until the test score is
+    at least as good as s; for a run that was not watched, its whole training, if its score is.
     """
     if name == "pass":
         return run["pass"][CLOCKS.index(clock)] if run["pass"] else None
@@ -55,6 +55,9 @@ def quantity(name: str, run: dict[str, Any], rival: dict[str, Any], held: Held, 
         return run["peak"]["train"]
     if name == "to its value":
         return run[clock]["train"] if run is rival else seconds_to(run["trace"], rival["J"], held["stop"], clock)
+    if name.startswith("to gap "):
+        goal = float(name.removeprefix("to gap "))
+        return next((p[clock] for p in run["trace"] if p["gap"] is not None and p["gap"] <= goal), None)
     if name.startswith("to score "):
         return seconds_to_score(run, float(name.removeprefix("to score ")), held["larger is better"], clock)
     return run[clock].get(name)

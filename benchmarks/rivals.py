@@ -23,7 +23,7 @@ def run(options: Options | None = None, names: tuple[str, ...] = (), out: Path =
     """Hold the named contests, or all, and read the figures off them."""
     options, console = options or Options(), Console()
     held = {
-        contest.name: hold(contest, options, out / "rivals", console.log)
+        contest.name: hold(contest, options, out / "rivals", console.print)
         for contest in contests.CONTESTS
         if not names or contest.name in names
     }
@@ -49,14 +49,13 @@ def show(report: dict[str, Any], clock: str = "seconds") -> None:
 
 def _runs(name: str, held: dict[str, Any], clock: str) -> Table:
     lines = rows(held, clock)
-    columns = next((list(line) for line in lines if "missing" not in line), ["run"])
+    there = [line for line in lines if "missing" not in line]
+    columns = list(there[0]) if there else ["run"]
     title = f"{name}: {held['data']}; {clock}; target within {held['stop']:g} of the best J; score: {held['measure']}"
-    table = Table(*columns, title=title)
-    for line in lines:
-        if "missing" in line:
-            table.add_row(line["run"], f"[dim]{line['missing']}[/dim]")
-        else:
-            table.add_row(*(_text(line[column]) for column in columns))
+    absent = "\n".join(f"{line['run']}: {line['missing']}" for line in lines if "missing" in line)
+    table = Table(*columns, title=title, caption=absent or None, caption_justify="left")
+    for line in there:
+        table.add_row(*(_text(line[column]) for column in columns))
     return table
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 SAMPLE = 20  # sequences to load machine code on
 Sequences = list[list[str]]  # labels of sequences
@@ -44,7 +44,7 @@ class Dataset(ABC):
     larger_is_better: ClassVar[bool]
 
     @property
-    def small(self) -> Self:
+    def small(self) -> Dataset:
         """The sample in both roles."""
         return replace(self, train=self.sample, test=self.sample)
 

@@ -17,7 +17,7 @@ from benchmarks.weights import Weights
 
 
 class PythonCRFsuite(Entry):
-    """``Trainer.append``, ``Trainer.train`` with its default stop, ``Tagger.tag``."""
+    """``Trainer.append``, ``Trainer.train`` with its own stop, ``Tagger.tag``. Settings: ``cold``, training only."""
 
     name = "python-crfsuite"
     modules = ("pycrfsuite",)
@@ -38,6 +38,8 @@ class PythonCRFsuite(Entry):
         with task.clock("train"):
             trainer.watch.start()
             trainer.train(model)
+        if task.settings.get("cold"):
+            return Outcome()
         tagger = pycrfsuite.Tagger()
         tagger.open(model)
         found = tag(task, tagger, pycrfsuite)
