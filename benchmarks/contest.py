@@ -149,7 +149,7 @@ def launch(run: Run, dataset: datasets.Dataset, options: Options, folder: Path) 
     shutil.rmtree(folder, ignore_errors=True)  # an earlier run's weights must not be taken for this one's
     folder.mkdir()
     request, answer = folder / "request.json", folder / "answer.json"
-    asked = {"entry": run.entry, "dataset": dataset.request(), "objective": run.objective.request()}
+    asked: dict[str, Any] = {"entry": run.entry, "dataset": dataset.request(), "objective": run.objective.request()}
     settings = run.settings | ({"max_seconds": QUICK} if options.quick else {})
     asked |= {"settings": settings, "stop": options.stop, "started": time.time()}
     request.write_text(json.dumps(asked))
