@@ -26,9 +26,8 @@ def main(request: Path, answer: Path) -> None:
     """Do what the request says."""
     asked = json.loads(request.read_text())
     entry = solvers.BY_NAME[asked["entry"]]
-    reason = entry.missing()
-    if not reason and asked["objective"]["name"] not in entry.objectives:
-        reason = f"does not minimise the objective {asked['objective']['name']!r}"
+    wanted = asked["objective"]["name"]
+    reason = entry.missing() if wanted in entry.objectives else f"does not minimise the objective {wanted!r}"
     try:
         told = {"missing": reason} if reason else _run(entry, asked, answer.parent)
     except solvers.Unsuitable as error:
