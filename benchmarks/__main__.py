@@ -9,10 +9,15 @@ from functools import partial
 from typing import Any
 
 import m3n
-from benchmarks import contests, convergence, oracle, rivals, start
+from benchmarks import contests, convergence, oracle, report, rivals, start
 from benchmarks.contest import Options
 
-SUITES = {"oracle": oracle.run, "convergence": convergence.run, "start": start.run, "rivals": rivals.run}
+SUITES = {
+    "oracle": oracle.run,
+    "convergence": convergence.run,
+    "start": start.run,
+    "rivals": rivals.run,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -26,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
         figures = {"date": date.today().isoformat(), "version": m3n.__version__, **suites[name]()}
         (rivals.OUT / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
         if name == "rivals":
-            rivals.show(figures, given.clock)
+            report.show(figures, given.clock)
         else:
             show(figures)
 

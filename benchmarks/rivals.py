@@ -1,4 +1,4 @@
-"""The suite ``rivals``: contests against other libraries, a table for each, ratios, JSON and a plot."""
+"""The suite ``rivals``: contests against other libraries, the figures read off them, tables and a picture."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from benchmarks import contests
 from benchmarks.contest import Options, hold
-from benchmarks.figures import CLOCKS, ratio, rows
+from benchmarks.figures import CLOCKS, ratio
 from benchmarks.plot import plot
+from benchmarks.report import markdown
 
 KEYS = ("ours", "rival", "ratio")
-WIDTH = 140  # columns, where there is no terminal to ask
 OUT = Path(__file__).parent / "out"
 
 
 def run(options: Options | None = None, names: tuple[str, ...] = (), out: Path = OUT) -> dict[str, Any]:
-    """Hold the named contests, or all, and read the figures off them."""
+    """Hold the named contests, or all; leave ``rivals.md`` and ``rivals.png`` in a folder."""
     options, console = options or Options(), Console()
     held = {
         contest.name: hold(contest, options, out / "rivals", console.print)
@@ -34,42 +33,15 @@ def run(options: Options | None = None, names: tuple[str, ...] = (), out: Path =
         for clock in CLOCKS
         for found in [ratio(figure, held[figure.contest], clock)]
     ]
+    report = {"machine": _machine(), "contests": held, "figures": figures}
+    (out / "rivals.md").write_text(markdown(report))
     plot(held, figures, out / "rivals.png")
-    return {"machine": platform.processor() or platform.machine(), "contests": held, "figures": figures}
+    return report
 
 
-def show(report: dict[str, Any], clock: str = "seconds") -> None:
-    """Print the tables."""
-    console = Console()
-    console = console if console.is_terminal else Console(width=WIDTH)
-    for name, held in report["contests"].items():
-        console.print(_runs(name, held, clock))
-    console.print(_ratios([figure for figure in report["figures"] if figure["clock"] == clock], clock))
-
-
-def _runs(name: str, held: dict[str, Any], clock: str) -> Table:
-    lines = rows(held, clock)
-    there = [line for line in lines if "missing" not in line]
-    columns = list(there[0]) if there else ["run"]
-    title = f"{name}: {held['data']}; {clock}; target within {held['stop']:g} of the best J; score: {held['measure']}"
-    absent = "\n".join(f"{line['run']}: {line['missing']}" for line in lines if "missing" in line)
-    table = Table(*columns, title=title, caption=absent or None, caption_justify="left")
-    for line in there:
-        table.add_row(*(_text(line[column]) for column in columns))
-    return table
-
-
-def _ratios(figures: list[dict[str, Any]], clock: str) -> Table:
-    table = Table("what", "ours", "rival", "rival / ours", "goal", title=f"Ratios ({clock}; MB for memory)")
-    for figure in figures:
-        values = (figure[key] for key in ("ours", "rival", "ratio", "goal"))
-        table.add_row(figure["what"], *map(_text, values))
-    return table
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, str):
-        return value
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def _machine() -> str:
+    """The processor's name where the system tells it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} x {names[0]}" if names else platform.machine()

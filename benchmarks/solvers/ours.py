@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Stopwatch, Task
-from benchmarks.solvers.packed import ingest
+from benchmarks.solvers.packed import Packed, ingest
 
 WARM_UP = 2.0  # seconds of training on the sample: enough for all of a solver's machine code
 
@@ -59,23 +59,13 @@ def _run(task: Task) -> Outcome:
     clock, jobs = task.clock, task.settings.get("jobs", 1)
     with clock("ingest"):
         packed = ingest(task.dataset)
-    rows, lengths = packed.read(task.dataset.test)
-    test = packed.features(task.objective, rows)
-    gold = task.dataset.gold() if task.settings.get("watch") else None
-
-    def score(w: np.ndarray) -> float | None:
-        return None if gold is None else task.dataset.score(gold, packed.tag(test, lengths, w, jobs))
-
+    score = _scorer(task, packed, jobs) if task.settings.get("watch") else None
     with clock("train") as stopwatch:
         watch = Watch(stopwatch, _relative(task), score)
         problem = packed.problem(task.objective, packed.features(task.objective, packed.X), jobs)
         result = _minimize(problem, task, watch)
-
-    def from_file() -> Any:
-        rows, lengths = packed.read(task.dataset.test)
-        return packed.tag(packed.features(task.objective, rows), lengths, result.w, jobs)
-
-    clock.best("file to labels", from_file)
+    test, lengths = _test(task, packed)
+    clock.best("file to labels", lambda: packed.tag(*_test(task, packed), result.w, jobs))
     return Outcome(
         found=clock.best("tag", lambda: packed.tag(test, lengths, result.w, jobs), times=5),
         objective=problem.primal(result.w),
@@ -87,6 +77,17 @@ def _run(task: Task) -> Outcome:
     )
 
 
+def _test(task: Task, packed: Packed) -> tuple[Any, np.ndarray]:
+    """The feature map of the test sequences, and their lengths."""
+    rows, lengths = packed.read(task.dataset.test)
+    return packed.features(task.objective, rows), lengths
+
+
+def _scorer(task: Task, packed: Packed, jobs: int) -> Callable[[np.ndarray], float]:
+    test, gold = _test(task, packed), task.dataset.gold()
+    return lambda w: task.dataset.score(gold, packed.tag(*test, w, jobs))
+
+
 class Watch:
     """A callback that keeps the trace; what it spends on test scores is not charged to training.
 
@@ -96,11 +97,11 @@ class Watch:
         The time of training.
     relative : float or None
         End the run when the gap is at most this share of the primal value.
-    score : callable
-        From weights to a test score or None.
+    score : callable or None
+        From weights to a test score.
     """
 
-    def __init__(self, stopwatch: Stopwatch, relative: float | None, score: Callable[[np.ndarray], float | None]):
+    def __init__(self, stopwatch: Stopwatch, relative: float | None, score: Callable[[np.ndarray], float] | None):
         self.stopwatch = stopwatch
         self.relative = relative
         self.score = score
@@ -109,7 +110,7 @@ class Watch:
     def __call__(self, snapshot: Any) -> bool:
         now, record = self.stopwatch.read(), snapshot.record
         with self.stopwatch.paused():
-            score = self.score(snapshot.w)
+            score = self.score(snapshot.w) if self.score else None
         self.trace.append(Point(*now, record.primal, record.gap, score, record.passes))
         return self.relative is not None and record.gap <= self.relative * abs(record.primal)
 

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from benchmarks import child, contest, contests, datasets, figures, rivals
+from benchmarks import child, contest, contests, datasets, figures, report
 from benchmarks.objectives import CRF, Margin
+from benchmarks.plot import plot
 from benchmarks.solvers import BY_NAME, Task, Unsuitable, crfpp, svm_hmm, wapiti
 from benchmarks.solvers.base import Clock, Stopwatch
 from benchmarks.solvers.python_crfsuite import parameters
@@ -123,11 +124,13 @@ def test_report_is_drawn_and_shown(held, tmp_path, capsys):
     for label, entry in (("a", "m3n"), ("b", "rival")):
         held["runs"][label] |= {"entry": entry, "passes": 3, "tokens": 100}
     line = {"what": "training", "clock": "seconds", "goal": 5, "ours": 2, "rival": 30, "ratio": 15}
-    rivals.plot({"race": held}, [line], tmp_path / "picture.png")
+    plot({"race": held}, [line], tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 10_000
-    rivals.show({"contests": {"race": held}, "figures": [line]})
+    told = {"machine": "a computer", "contests": {"race": held}, "figures": [line]}
+    report.show(told, "seconds")
     shown = capsys.readouterr().out
     assert "c: not installed" in shown and "training" in shown and "15" in shown
+    assert "| training | 2 | 30 | 15 | 5 |" in report.markdown(told)
 
 
 def test_pauses_do_not_count():
