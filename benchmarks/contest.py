@@ -22,7 +22,7 @@ from benchmarks.weights import Weights
 ROOT = Path(__file__).parent.parent
 RIVALS = ROOT / "benchmarks" / ".venv-rivals" / "bin" / "python"
 TIMEOUT = 3600.0  # seconds for one entry, once
-QUICK = 3.0  # seconds of training in a smoke run, for entries that can be told
+QUICK = 2.0  # seconds of training in a smoke run, for entries that can be told
 
 
 @dataclass(frozen=True)

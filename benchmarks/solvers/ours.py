@@ -12,14 +12,14 @@ import numpy as np
 from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Stopwatch, Task
 from benchmarks.solvers.packed import Packed, ingest
 
-WARM_UP = 2.0  # seconds of training on the sample: enough for all of a solver's machine code
+WARM_UP = 300  # passes over the sample: enough to meet all of a solver's machine code
 
 
 class Ours(Entry):
     """m3n's functions.
 
     Settings: ``solver`` (a name, "auto" if absent), ``jobs`` (threads, 1 if absent), ``tol`` (an absolute gap instead
-    of the relative one), ``watch`` (test score along the way), ``max_seconds``.
+    of the relative one), ``watch`` (test score along the way), ``max_seconds``, ``max_passes``.
     """
 
     name = "m3n"
@@ -29,7 +29,7 @@ class Ours(Entry):
 
     def run(self, task: Task) -> Outcome:
         with task.clock("warm-up"):
-            brief = task.settings | {"max_seconds": WARM_UP}
+            brief = task.settings | {"max_seconds": None, "max_passes": WARM_UP}
             _run(replace(task, dataset=task.dataset.small, settings=brief, clock=Clock()))
         return _run(task)
 
@@ -126,8 +126,8 @@ def _minimize(problem: Any, task: Task, watch: Watch) -> Any:
     goal = {"tol": settings.get("tol", 0.0)}
     if relative is not None and "rtol" in inspect.signature(minimize).parameters:
         goal["rtol"] = relative
-    solver = settings.get("solver", "auto")
-    return minimize(problem, solver, **goal, max_seconds=settings.get("max_seconds"), callbacks=[watch])
+    limits = {name: settings.get(name) for name in ("max_passes", "max_seconds")}
+    return minimize(problem, settings.get("solver", "auto"), **goal, **limits, callbacks=[watch])
 
 
 def _pass_seconds(problem: Any, w: np.ndarray) -> tuple[float, float]:
