@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from benchmarks.datasets import Sequences
 from benchmarks.solvers.base import Entry, Outcome, Task
@@ -48,10 +49,10 @@ def _tokens(task: Task, path: str) -> tuple[list[list[dict[str, bool]]], Sequenc
     return X, y
 
 
-def _weights(model: object, task: Task) -> Weights:
+def _weights(model: Any, task: Task) -> Weights:
     states, transitions = task.folder / "states.json", task.folder / "transitions.json"
-    model.dump_states(str(states))  # type: ignore[attr-defined]
-    model.dump_transitions(str(transitions))  # type: ignore[attr-defined]
+    model.dump_states(str(states))
+    model.dump_transitions(str(transitions))
     return Weights(
         {(row["feature"], row["label"]): row["weight"] for row in json.loads(states.read_text())},
         {(row["from"], row["to"]): row["weight"] for row in json.loads(transitions.read_text())},

@@ -85,7 +85,7 @@ def tag(task: Task, tagger: Any, pycrfsuite: Any) -> Sequences:
 def _watched(pycrfsuite: Any, trace: list[Point]) -> Any:
     """A trainer that notes the time and the loss of every iteration."""
 
-    class Watched(pycrfsuite.Trainer):  # type: ignore[misc]
+    class Watched(pycrfsuite.Trainer):
         watch = Stopwatch()
         seen = 0
 
