@@ -12,6 +12,7 @@ from benchmarks.figures import CLOCKS, rows
 
 WIDTH = 140  # columns, where there is no terminal to ask
 NAMES = {"seconds": "wall-clock seconds", "cpu": "CPU seconds"}
+DIGITS = {"J": 8}  # runs differ in the fifth
 Lines = list[list[str]]  # of a table, its heads first
 
 
@@ -52,13 +53,13 @@ def _runs(name: str, held: dict[str, Any], clock: str) -> tuple[str, Lines, list
     heads = list(there[0]) if there else ["run"]
     title = f"{name}: {held['data']} ({NAMES[clock]}; target: J within {held['stop']:g} of the best; {held['measure']})"
     notes = [f"{line['run']}: {line['missing']}" for line in lines if "missing" in line]
-    return title, [heads, *([text(line[head]) for head in heads] for line in there)], notes
+    return title, [heads, *([text(line[head], DIGITS.get(head, 4)) for head in heads] for line in there)], notes
 
 
-def text(value: Any) -> str:
-    """Four digits; a dash for what is not known."""
+def text(value: Any, digits: int = 4) -> str:
+    """A number with so many digits; a dash for what is not known."""
     if value is None:
         return "-"
     if isinstance(value, str):
         return value
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"

@@ -46,9 +46,10 @@ class FirstFit(Entry):
         X, y = map(list, zip(*task.dataset.sentences(task.dataset.train), strict=True))
         with task.clock("import"):
             from m3n import SequenceTagger
-            from m3n.estimators.sequence_tagger import OBJECTIVES
+            from m3n.estimators import sequence_tagger
 
-            objective = task.objective.name if task.objective.name in OBJECTIVES else "margin"
+        known = getattr(sequence_tagger, "OBJECTIVES", self.objectives)
+        objective = task.objective.name if task.objective.name in known else "margin"
         with task.clock("train"):
             limit = task.settings.get("max_seconds")
             tagger = SequenceTagger(objective, lam=task.lam, max_seconds=limit, n_jobs=1).fit(X, y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -71,9 +72,16 @@ class Packed:
         none = features.ObservedTable(np.zeros(labels, bool))
         if objective.states == "all":
             return features.Stack(features.Sparse(X, labels), features.Table(labels, labels), none, none)
-        pairs = features.observed_pairs(self.X, self.gold, labels)
-        follows = features.observed_transitions(self.gold, self.lengths, labels)
+        pairs, follows = self._observed
         return features.Stack(features.Observed(X, pairs), features.ObservedTable(follows), none, none)
+
+    @cached_property
+    def _observed(self) -> tuple[Any, np.ndarray]:
+        """Which attribute occurs with which label, and which label after which, in training."""
+        from m3n.features import observed_pairs, observed_transitions
+
+        pairs = observed_pairs(self.X, self.gold, self.labels)
+        return pairs, observed_transitions(self.gold, self.lengths, self.labels)
 
     def tag(self, features: Any, lengths: np.ndarray, w: np.ndarray, jobs: int) -> Sequences:
         """Best labels of sequences whose feature map is ready."""
