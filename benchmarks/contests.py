@@ -20,6 +20,7 @@ COARSE = {"tol": 0.1}  # as far as rivals with an oracle in Python get
 ONE, TWO, SUITE = "m3n CRF, 1 thread", "m3n CRF, 2 threads", "python-crfsuite"
 MARGIN_ONE, MARGIN_TWO = "m3n M3N, 1 thread", "m3n M3N, 2 threads"
 MARGIN_COUNTED = "m3n M3N, errors counted"
+STRONG = "m3n M3N, lam = 0.01"
 FIRST = "m3n, first fit"
 FRANK_WOLFE = "m3n M3N, block Frank-Wolfe"
 
@@ -66,6 +67,7 @@ CONTESTS = (
         (
             Run(SUITE, SUITE, LETTERS),
             *_ours(LETTERS, TIGHT, limit=100),
+            Run(STRONG, "m3n", Margin(0.01), {"jobs": 1, **TIGHT}),
             Run("pytorch-crf", "pytorch-crf", LETTERS),
         ),
     ),

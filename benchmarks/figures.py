@@ -7,6 +7,7 @@ from typing import Any
 
 Held = dict[str, Any]  # what ``contest.hold`` returns
 CLOCKS = ("seconds", "cpu")
+GAPS = (1e-1, 1e-2, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ def quantity(name: str, run: dict[str, Any], rival: dict[str, Any], held: Held, 
     if name == "to its value":
         return run[clock]["train"] if run is rival else seconds_to(run["trace"], rival["J"], held["stop"], clock)
     if name.startswith("to gap "):
-        goal = float(name.removeprefix("to gap "))
-        return next((p[clock] for p in run["trace"] if p["gap"] is not None and p["gap"] <= goal), None)
+        reached = _first(run["trace"], float(name.removeprefix("to gap ")), clock)
+        return reached[1] if reached else None
     if name.startswith("to score "):
         return seconds_to_score(run, float(name.removeprefix("to score ")), held["larger is better"], clock)
     return run[clock].get(name)
@@ -84,6 +85,20 @@ def best_known(held: Held, objective: dict[str, Any]) -> float | None:
     """The lowest J that any run has reached on this objective."""
     values = [run["J"] for run in held["runs"].values() if run.get("objective") == objective and run["J"] is not None]
     return min(values, default=None)
+
+
+def gaps(held: Held, clock: str) -> list[dict[str, Any]]:
+    """For every max-margin run that certifies gaps: passes and time to each of GAPS, None if not reached."""
+    told = [(label, run) for label, run in held["runs"].items() if run.get("objective", {}).get("name") == "margin"]
+    return [
+        {"run": label, **{f"{gap:g}": _first(run["trace"], gap, clock) for gap in GAPS}}
+        for label, run in told
+        if any(point["gap"] is not None for point in run["trace"])
+    ]
+
+
+def _first(trace: list[dict[str, Any]], gap: float, clock: str) -> tuple[float, float] | None:
+    return next(((p["passes"], p[clock]) for p in trace if p["gap"] is not None and p["gap"] <= gap), None)
 
 
 def rows(held: Held, clock: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.figures import CLOCKS, rows
+from benchmarks.figures import CLOCKS, gaps, rows
 
 WIDTH = 140  # columns, where there is no terminal to ask
 NAMES = {"seconds": "wall-clock seconds", "cpu": "CPU seconds"}
@@ -41,6 +41,9 @@ def _tables(report: dict[str, Any], clock: str) -> Iterator[tuple[str, Lines, li
     """Title, lines and notes of every table."""
     for name, held in report["contests"].items():
         yield _runs(name, held, clock)
+        reached = gaps(held, clock)
+        if reached:
+            yield _gaps(name, reached, clock)
     chosen = [figure for figure in report["figures"] if figure["clock"] == clock]
     heads = ["what", "ours", "rival", "rival / ours", "goal"]
     body = [[figure["what"], *(text(figure[key]) for key in ("ours", "rival", "ratio", "goal"))] for figure in chosen]
@@ -54,6 +57,16 @@ def _runs(name: str, held: dict[str, Any], clock: str) -> tuple[str, Lines, list
     title = f"{name}: {held['data']} ({NAMES[clock]}; target: J within {held['stop']:g} of the best; {held['measure']})"
     notes = [f"{line['run']}: {line['missing']}" for line in lines if "missing" in line]
     return title, [heads, *([text(line[head], DIGITS.get(head, 4)) for head in heads] for line in there)], notes
+
+
+def _gaps(name: str, reached: list[dict[str, Any]], clock: str) -> tuple[str, Lines, list[str]]:
+    title = f"{name}: passes ({NAMES[clock]}) to a certified gap, certificates included"
+    body = [[line.pop("run"), *(_pair(pair) for pair in line.values())] for line in map(dict, reached)]
+    return title, [list(reached[0]), *body], []
+
+
+def _pair(reached: tuple[float, float] | None) -> str:
+    return f"{reached[0]:.4g} ({reached[1]:.3g})" if reached else "-"
 
 
 def text(value: Any, digits: int = 4) -> str:

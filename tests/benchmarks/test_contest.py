@@ -72,7 +72,8 @@ def test_every_run_and_figure_of_the_table_exists():
 
 
 def point(seconds, objective, gap=None, score=None):
-    return {"seconds": seconds, "cpu": 2 * seconds, "objective": objective, "gap": gap, "score": score}
+    times = {"seconds": seconds, "cpu": 2 * seconds, "passes": 5 * seconds}
+    return {**times, "objective": objective, "gap": gap, "score": score}
 
 
 def run_of(trace, **settings):
@@ -119,6 +120,16 @@ def test_a_missing_rival_gives_no_ratio(held):
     ]
 
 
+def test_passes_to_a_gap(held):
+    assert figures.gaps(held, "cpu") == []  # these are conditional random fields
+    held["runs"]["a"]["objective"] = held["runs"]["b"]["objective"] = {"name": "margin"}
+    ((line),) = figures.gaps(held, "cpu")  # the rival certifies nothing
+    assert line == {"run": "a", "0.1": (10, 4), "0.01": (10, 4), "0.001": (10, 4)}
+    held["runs"]["a"]["trace"].pop()
+    held["runs"]["a"]["trace"][-1]["gap"] = 0.05
+    assert figures.gaps(held, "seconds")[0] == {"run": "a", "0.1": (10, 2), "0.01": None, "0.001": None}
+
+
 def test_report_is_drawn_and_shown(held, tmp_path, capsys):
     held = {**held, "data": "made up", "measure": "F1"}
     for label, entry in (("a", "m3n"), ("b", "rival")):
@@ -131,6 +142,8 @@ def test_report_is_drawn_and_shown(held, tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "c: not installed" in shown and "training" in shown and "15" in shown
     assert "| training | 2 | 30 | 15 | 5 |" in report.markdown(told)
+    held["runs"]["a"]["objective"] = {"name": "margin"}
+    assert "| a | 10 (2) | 10 (2) | 10 (2) |" in report.markdown(told)
 
 
 def test_pauses_do_not_count():
