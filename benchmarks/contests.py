@@ -8,21 +8,20 @@ from benchmarks.contest import Contest, Run
 from benchmarks.figures import Figure
 from benchmarks.objectives import CRF, Margin
 
-CRFSUITE = CRF(c2=1.0)
+CRFSUITE, CRFSUITE_ALL = CRF(c2=1.0), CRF(c2=1.0, states="all")
 LETTERS = CRF(c2=0.5, states="all")  # lam = 1/n
 M3N = Margin()
 COUNTED = Margin(loss="hamming")  # for rivals that know no other loss
-TIGHT = {"tol": 1e-3}  # an absolute gap; J(0) = 1 with the normalised loss
 
+TIGHT = {"tol": 1e-3}  # an absolute gap; J(0) = 1 with the normalised loss
 WATCHED = {"watch": True, **TIGHT}
-CRFSUITE_ALL = CRF(c2=1.0, states="all")
 COARSE = {"tol": 0.1}  # as far as rivals with an oracle in Python get
+
 ONE, TWO, SUITE = "m3n CRF, 1 thread", "m3n CRF, 2 threads", "python-crfsuite"
 MARGIN_ONE, MARGIN_TWO = "m3n M3N, 1 thread", "m3n M3N, 2 threads"
-MARGIN_COUNTED = "m3n M3N, errors counted"
-STRONG = "m3n M3N, lam = 0.01"
-FIRST = "m3n, first fit"
+MARGIN_COUNTED, STRONG = "m3n M3N, errors counted", "m3n M3N, lam = 0.01"
 FRANK_WOLFE = "m3n M3N, block Frank-Wolfe"
+FIRST = "m3n, first fit"
 
 
 def _ours(crf: CRF, margin: dict[str, Any], limit: float) -> tuple[Run, ...]:

@@ -50,9 +50,9 @@ class FirstFit(Entry):
 
         known = getattr(sequence_tagger, "OBJECTIVES", self.objectives)
         objective = task.objective.name if task.objective.name in known else "margin"
+        lam, limit = task.objective.lam(len(y)), task.settings.get("max_seconds")
         with task.clock("train"):
-            limit = task.settings.get("max_seconds")
-            tagger = SequenceTagger(objective, lam=task.lam, max_seconds=limit, n_jobs=1).fit(X, y)
+            tagger = SequenceTagger(objective, lam=lam, max_seconds=limit, n_jobs=1).fit(X, y)
         return Outcome(notes={"objective": objective, "gap": tagger.certificate_.gap})
 
 
