@@ -183,9 +183,21 @@ class Problem:
         """J(w) without the regulariser, and its tangent: the max-oracle, or the exp-oracle at the temperature."""
         return self.soft(w, self.temperature) if self.temperature else self.hard(w)
 
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Max-oracle on all examples, answered in outputs instead of sums: what they are, not what they add up to.
+
+        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), and the best outputs as lists of parts in the
+        sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
+        """
+        self.hard_calls += self.n
+        return self._whole.outputs(w)
+
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
-        return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+        if self.temperature:
+            return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+        self.hard_calls += self.n
+        return self.lam / 2 * self.inner(w, w) + self._whole.margin(w) / self.n
 
     def dual(self, u: np.ndarray, offset: float) -> float:
         """D(alpha) of a distribution with w(alpha) = u; ``offset`` is its expected loss, plus T times its entropy."""
@@ -236,6 +248,20 @@ class _Batch:
         entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
         return Answer(value, vector, loss, loss + problem.temperature * entropy)
 
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        margins, labelling = self._margins(w)
+        return margins, *self.structure.local_parts(labelling)
+
+    def margin(self, w: np.ndarray) -> float:
+        """Sum over the examples of max_y { ell_i(y) - <w, psi_i(y)> }, without the outputs that attain it."""
+        return float(self._margins(w)[0].sum())
+
+    def _margins(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        theta, gold = self._theta(w, 1.0)
+        values, labelling = self.structure.hard(theta, self.threads)
+        _check_finite(values, w)
+        return values - gold, labelling
+
     def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
         """The scores of all parts, and of the gold outputs (n,)."""
         theta = self.features.scores(w, self.buffer, self.threads)
@@ -245,13 +271,17 @@ class _Batch:
     def _answer(
         self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, problem: Problem
     ) -> tuple[float, np.ndarray, float]:
-        if not np.isfinite(values).all():
-            raise FloatingPointError(_explain(values, w))
+        _check_finite(values, w)
         loss = self.cost.expected(parts, self.threads)
         self.structure.subtract(self.gold, parts, self.threads)
         vector = np.zeros(problem.dim)
         self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
         return float((values - gold).sum()) / problem.n, vector, loss / problem.n
+
+
+def _check_finite(values: np.ndarray, w: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise FloatingPointError(_explain(values, w))
 
 
 def _explain(values: np.ndarray, w: np.ndarray) -> str:

@@ -44,6 +44,8 @@ class SequenceTagger(Estimator):
         Stop after so many passes over the data.
     max_seconds : float or None
         Stop after this much time.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
     n_jobs : int or None
         Threads; None takes every core.
     random_state : int
@@ -70,6 +72,10 @@ class SequenceTagger(Estimator):
         How the certificate came about.
     status_ : Status
         Why training stopped.
+    solver_ : Solver
+        The solver that was used.
+    reason_ : str
+        Why ``solver="auto"`` chose it.
     lam_ : float
         The regularisation that was used.
     n_features_in_ : int
@@ -96,6 +102,7 @@ class SequenceTagger(Estimator):
         loss: str | losses.Loss = "hamming",
         max_passes: float | None = None,
         max_seconds: float | None = None,
+        rtol: float = 0.0,
         n_jobs: int | None = None,
         random_state: int = 0,
         verbose: bool = False,
@@ -105,6 +112,7 @@ class SequenceTagger(Estimator):
         self.solver = solver
         self.lam = lam
         self.tol = tol
+        self.rtol = rtol
         self.loss = loss
         self.max_passes = max_passes
         self.max_seconds = max_seconds
@@ -133,19 +141,21 @@ class SequenceTagger(Estimator):
         """
         if self.objective not in OBJECTIVES:
             raise ValueError(f"objective={self.objective!r} is not available; choose one of {OBJECTIVES}")
-        loss, solver = resolve_loss(self.loss), resolve_solver(self.solver, self.random_state)
+        loss = resolve_loss(self.loss)
+        resolve_solver(self.solver)  # a wrong name is refused before the data are read
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         features = chain_features(reader.node_map(matrix, len(classes)), len(classes))
         structure = Chain(lengths, len(classes))
         problem = Problem(structure, features, labels, loss=loss, lam=self.lam, n_jobs=self.n_jobs)
-        result = self._minimize(problem, solver)
+        result = self._minimize(problem)
         self.reader_ = reader
         self.classes_ = classes
         self.lam_ = problem.lam
         self._set_weights(features, result.w)
         self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
+        self.solver_, self.reason_ = result.solver, result.reason
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -216,13 +226,15 @@ class SequenceTagger(Estimator):
         self._check_fitted()
         persistence.save_tagger(self, path)
 
-    def _minimize(self, problem: Problem, solver: Solver[Any]) -> Result:
+    def _minimize(self, problem: Problem) -> Result:
         with ExitStack() as stack:
             callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
                 problem,
-                solver,
+                self.solver,
                 tol=self.tol,
+                rtol=self.rtol,
+                seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
                 callbacks=callbacks,
@@ -231,6 +243,7 @@ class SequenceTagger(Estimator):
             from sklearn.exceptions import ConvergenceWarning
 
             text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
+            text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
         return result
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from m3n.problem import Problem
 from m3n.solvers.base import Solver, State
 from m3n.solvers.block_frank_wolfe import (
     BlockFrankWolfe,
@@ -13,10 +14,12 @@ from m3n.solvers.block_frank_wolfe import (
     Uniform,
 )
 from m3n.solvers.bmrm import BMRM
+from m3n.solvers.choice import Choice, choose
 from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
 from m3n.solvers.lbfgs import LBFGS
+from m3n.solvers.sequential_dual import SequentialDual
 from m3n.solvers.smo import SMO
 from m3n.solvers.struct_svm import StructSVM
 from m3n.solvers.subgradient import Subgradient
@@ -28,29 +31,30 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
     "lbfgs": LBFGS,
+    "sequential_dual": SequentialDual,
     "smo": SMO,
     "struct_svm": StructSVM,
     "subgradient": Subgradient,
 }
 
 
-def resolve_solver(solver: Solver[Any] | str, seed: int = 0, temperature: float = 0.0) -> Solver[Any]:
+def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | None = None) -> Choice:
     """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
 
-    "auto" is the excessive gap method for max-margin networks and L-BFGS for a positive temperature (CRF).
+    "auto" is what ``choose`` finds best for the problem; without a problem the name is only checked.
     """
     if isinstance(solver, Solver):
-        return solver
+        return Choice(solver)
     if solver == "auto":
-        return LBFGS() if temperature else ExcessiveGap()
+        return Choice(SequentialDual(seed=seed)) if problem is None else choose(problem, seed)
     if solver not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; choose 'auto', a solver object or one of {sorted(BY_NAME)}")
     kind: Any = BY_NAME[solver]
-    return kind(seed=seed) if hasattr(kind, "seed") else kind()
+    return Choice(kind(seed=seed) if hasattr(kind, "seed") else kind())
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient",
-    "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "StructSVM", "Subgradient", "Toward",
-    "Uniform", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "Choice", "ExcessiveGap", "ExponentiatedGradient",
+    "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled", "Solver", "State",
+    "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "resolve_solver",
 ]  # fmt: skip
