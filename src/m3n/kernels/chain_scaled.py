@@ -119,37 +119,43 @@ def _forward(node, first, length, transition, mu, sequences, weights, vectors):
 @kernel
 def _exponentials(node, first, length, mu, vectors, out):
     """The first factor of a_t at all positions, ahead of the recursion as none waits for another; the sum of tops."""
+    labels, width = node.shape[1], out.shape[1]
+    inside = length  # rows that are followed by enough of the array to be read in whole vectors
+    while inside > 0 and (first + inside - 1) * labels + width > node.size:
+        inside -= 1
     value = 0.0
-    for t in range(length):
+    for t in range(inside):
+        shift = width if t > 0 else 3 * width
+        value += _exponential_of(node, (first + t) * labels, vectors, shift, mu, 0.0, out, t * width)
+    for t in range(inside, length):
         value += _exponential_row(node, first, t, mu, 0.0, vectors, out)
     return value
 
 
 @kernel
 def _exponential_row(node, first, t, mu, higher, vectors, out):
-    """out_t(j) = exp((score_t(j) - top_t)/mu - higher); returns top_t.
-
-    Whole vectors are read, beyond the end of the row too, except where the array itself ends.
-    """
+    """One row, wherever it lies, through a copy."""
     labels, width = node.shape[1], out.shape[1]
-    at, shift = (first + t) * labels, vectors[1] if t > 0 else vectors[3]
-    if at + width > node.size:
-        vectors[0, :] = 0.0
-        copy(node, at, labels, vectors[0])
-        return _exponential_of(vectors[0], 0, shift, mu, higher, out, t * width)
-    return _exponential_of(node, at, shift, mu, higher, out, t * width)
+    vectors[0, :] = 0.0
+    copy(node, (first + t) * labels, labels, vectors[0])
+    return _exponential_of(vectors, 0, vectors, width if t > 0 else 3 * width, mu, higher, out, t * width)
 
 
 @kernel
-def _exponential_of(scores, at, shift, mu, higher, out, place):
-    width = shift.shape[0]
-    tops = add(load(scores, at), load(shift, 0))
+def _exponential_of(scores, at, vectors, shift, mu, higher, out, place):
+    """out_t(j) = exp((score_t(j) - top_t)/mu - higher); returns top_t.
+
+    What is added to the scores is given by its place in ``vectors``, where labels that only pad have -inf: so what is
+    read beyond the end of a row does not count.
+    """
+    width = vectors.shape[1]
+    tops = add(load(scores, at), load(vectors, shift))
     for c in range(4, width, 4):
-        tops = maximum(add(load(scores, at + c), load(shift, c)), tops)
+        tops = maximum(add(load(scores, at + c), load(vectors, shift + c)), tops)
     top = highest(tops)
     lower, colder = splat(top + mu * higher), splat(1.0 / mu)
     for c in range(0, width, 4):
-        x = subtract(add(load(scores, at + c), load(shift, c)), lower)
+        x = subtract(add(load(scores, at + c), load(vectors, shift + c)), lower)
         store(out, place + c, exponential(multiply(x, colder)))
     return top
 
