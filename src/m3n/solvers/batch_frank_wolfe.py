@@ -103,7 +103,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
 
     batches: int | None = None
     kappa: float | None = None
-    share: float = 0.02
+    share: float = 0.5
     memory: int = 8
     seed: int = 0
 
@@ -158,7 +158,7 @@ class _Pass:
         change = problem.combine((1 / lam, -1.0), (answer.vector, share.u))
         square, rise = problem.inner(change, change), answer.loss - share.b
         if np.isnan(self.kappa):
-            self.kappa = self.solver.share * lam * lam * square / rise if rise > 0.0 else 0.0
+            self.kappa = self.solver.share * lam * np.sqrt(lam * square / rise) if rise > 0.0 else 0.0
         slope = rise - lam * problem.inner(self.w, change)
         self.estimate += max(slope, 0.0)  # the maximum is attained by the answer, so this is gap_j
         curvature = lam * lam / (lam + self.kappa) * square
