@@ -18,8 +18,9 @@ The centre moves once the gaps of a pass have fallen far enough since it last mo
     sum_j gap_j <= (1 - sqrt(q)/2) (the same sum at the last move),   q = lam/lk
     z = w + beta (w - w at the last move),   beta = (1 - sqrt q)/(1 + sqrt q)
 
-Moving it after every pass is faster on some problems and diverges on others. kappa is chosen from the first visit: a
-``share`` of |s|^2 lam^2 / b_s, which has the units of kappa and falls like 1/B.
+Moving it after every pass is faster on some problems and diverges on others. kappa is chosen at the first visit, where
+w = 0: ``share`` times the geometric mean of lam and the curvature lam^2 |s|^2 / b_s. It has the units of lam and
+falls with the number of batches.
 
 Certificate. (u, b) belongs to a feasible alpha after every pass, but wanders with z: the best mixture of the last
 ``memory`` of them is far better. J is evaluated at a moving average of w.
@@ -94,7 +95,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     kappa : float or None
         Weight of the proximal term; 0 is plain mini-batch Frank-Wolfe, None chooses it at the first visit.
     share : float
-        How large that choice is.
+        Factor of that choice, which is the geometric mean of lam and the curvature of the first step.
     memory : int
         Dual points of earlier passes that are kept to improve the dual value.
     seed : int
