@@ -116,6 +116,7 @@ class Problem:
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0
+        self._parts: dict[tuple[int, int], list[Part]] = {}
 
     @property
     def oracles(self) -> frozenset[str]:
@@ -208,6 +209,14 @@ class Problem:
         """The problem example by example, for compiled block methods."""
         return Blocks(self.structure, self.features, self.cost, self.gold)
 
+    def parts(self, count: int, seed: int = 0) -> list[Part]:
+        """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
+        if (count, seed) not in self._parts:
+            order = np.random.default_rng(seed).permutation(self.n)
+            blocks = [np.sort(block) for block in np.array_split(order, count)]
+            self._parts = {(count, seed): [Part(self, self._batch(block)) for block in blocks]}
+        return self._parts[count, seed]
+
     @cached_property
     def _whole(self) -> _Batch:
         return _Batch(self.structure, self.features, self.cost, self.gold, self.threads)
@@ -216,6 +225,19 @@ class Problem:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
         return _Batch(structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads)
+
+
+class Part:
+    """Some of a problem's examples, prepared for many calls: ``Problem.hard(w, block)`` prepares them every time."""
+
+    def __init__(self, problem: Problem, batch: _Batch):
+        self.problem = problem
+        self.batch = batch
+
+    def hard(self, w: np.ndarray) -> Answer:
+        """Max-oracle on these examples (their share of the sums over n)."""
+        self.problem.hard_calls += self.batch.structure.n
+        return self.batch.hard(w, 1.0, self.problem)
 
 
 class _Batch:

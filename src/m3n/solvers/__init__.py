@@ -4,6 +4,7 @@ from typing import Any
 
 from m3n.problem import Problem
 from m3n.solvers.base import Solver, State
+from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import (
     BlockFrankWolfe,
     GapSampling,
@@ -25,6 +26,7 @@ from m3n.solvers.struct_svm import StructSVM
 from m3n.solvers.subgradient import Subgradient
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
+    "batch_frank_wolfe": BatchFrankWolfe,
     "block_frank_wolfe": BlockFrankWolfe,
     "bmrm": BMRM,
     "excessive_gap": ExcessiveGap,
@@ -54,7 +56,7 @@ def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | 
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "Choice", "ExcessiveGap", "ExponentiatedGradient",
-    "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled", "Solver", "State",
-    "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "ExcessiveGap",
+    "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled",
+    "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "resolve_solver",
 ]  # fmt: skip
