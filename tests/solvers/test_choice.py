@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from m3n import Problem, SequenceTagger, minimize
-from m3n.solvers import BMRM, ExcessiveGap, SequentialDual, choose
+from m3n.solvers import BatchFrankWolfe, SequentialDual, choose
 from m3n.structures import Multiclass
 from tests.solvers.template import lifted
 from tests.tiny import chain_problem, multiclass_problem
@@ -23,10 +23,12 @@ def test_the_seed_reaches_the_solver():
     assert minimize(chain_problem(), SequentialDual(seed=2), tol=1e-2, seed=5).solver.seed == 2
 
 
-def test_weights_with_their_own_inner_product_are_left_to_batch_methods():
-    choice = choose(lifted(chain_problem(seed=3)))
-    assert isinstance(choice.solver, ExcessiveGap)
+def test_weights_with_their_own_inner_product_are_left_to_mini_batches():
+    problem = lifted(chain_problem(seed=3))
+    choice = choose(problem, seed=7)
+    assert choice.solver == BatchFrankWolfe(seed=7)
     assert "inner product of its own" in choice.reason
+    assert minimize(problem, tol=1e-3).certificate.gap <= 1e-3
 
 
 class Maximising(Multiclass):
@@ -35,13 +37,12 @@ class Maximising(Multiclass):
     oracles = frozenset({"hard"})
 
 
-def test_without_an_exp_oracle_a_bundle_method_is_left():
+def test_a_max_oracle_is_enough():
     random = np.random.default_rng(0)
     problem = Problem(Maximising(12, 4), multiclass_problem().features, random.integers(4, size=12), lam=0.1, n_jobs=1)
-    assert isinstance(choose(problem).solver, SequentialDual)  # needs the max-oracle only
-    other = lifted(problem)
-    assert isinstance(choose(other).solver, BMRM)
-    assert minimize(other, tol=1e-3).certificate.gap <= 1e-3
+    assert isinstance(choose(problem).solver, SequentialDual)
+    assert isinstance(choose(lifted(problem)).solver, BatchFrankWolfe)
+    assert minimize(problem, tol=1e-3).certificate.gap <= 1e-3
 
 
 def test_the_user_named_a_solver():

@@ -10,8 +10,7 @@ from typing import Any
 
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
-from m3n.solvers.bmrm import BMRM
-from m3n.solvers.excessive_gap import ExcessiveGap
+from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.sequential_dual import SequentialDual
 
@@ -54,10 +53,7 @@ def _choose_margin(problem: Problem, seed: int) -> Choice:
     try:
         rows = problem.blocks.rows
     except TypeError as obstacle:  # the map cannot be written out example by example
-        if "soft" in problem.oracles:
-            return Choice(
-                ExcessiveGap(), f"no visits of single examples ({obstacle}): excessive gap asks for all at once"
-            )
-        return Choice(BMRM(), f"no visits of single examples ({obstacle}) and no exp-oracle: a bundle method is left")
+        why = f"no visits of single examples ({obstacle}): mini-batches need the fewest passes of what is left"
+        return Choice(BatchFrankWolfe(seed=seed), why)
     why = f"max-margin with {len(rows.sizes)} examples that can be visited one by one: cached outputs save oracle calls"
     return Choice(SequentialDual(seed=seed), why)
