@@ -22,7 +22,7 @@ from m3n.solvers import BY_NAME, Choice, Solver, resolve_solver
 log = logging.getLogger("m3n")
 
 ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle", "support": "min-oracle on the support of a factored dual"}
-PROMISING = 1.25  # estimates of the gap come out larger than the gap as a rule
+PROMISING = 1.1  # an estimate of the gap that near to the tolerance is worth a certificate
 ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
 
 

@@ -111,10 +111,11 @@ def test_steps_after_the_online_passes_know_their_primal_value(problem):
 
 
 def test_certificates_cost_no_pass_of_their_own(problem):
-    result = minimize(problem, SequentialDual(), tol=0.0, max_passes=30)
+    result = minimize(problem, SequentialDual(), tol=1e-9, max_passes=30)
     last = result.trace[-1]
-    assert last.evaluation_calls == problem.n  # J(0) only
-    assert result.hard_calls == problem.n * (1 + result.state.passes)
+    assert result.hard_calls == problem.n * result.state.passes + last.evaluation_calls
+    assert last.evaluation_calls <= 2 * problem.n  # J(0), and one more where an estimate promised too much
+    assert len(result.trace) >= result.state.passes - 2
 
 
 def test_more_room_changes_nothing(problem):

@@ -231,17 +231,6 @@ def use_of(rows, i, part):
     return low
 
 
-@inlined
-def weight_of(rows, r, e, j):
-    """The weight through which entry e of row r scores its part j; -1 if there is none."""
-    at = rows.runs[e] + j
-    if e >= rows.lists[r]:
-        at = find(rows.columns, rows.runs[e], j)
-    elif rows.columns.shape[0] > 0 and rows.columns[at] < 0:
-        at = -1
-    return at
-
-
 @kernel
 def find(columns, first, j):
     """The weight of part j in the list that begins at ``first``; -1 if there is none."""
@@ -253,68 +242,127 @@ def find(columns, first, j):
     return k if ~columns[k] == j else -1
 
 
+# Below, ``entries`` = (pointers, lists, runs, data, columns) of Rows: a call hands over five arrays instead of all of
+# them, and the usual case, runs without padding, has a loop of its own.
+
+
+@inlined
+def entries_of(rows):
+    """What the functions of one part need."""
+    return rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+
+
+@kernel
+def score_part(entries, r, j, w):
+    """The score of part j of row r; padding is zero."""
+    pointers, lists, runs, data, columns = entries
+    total = 0.0
+    for e in range(pointers[r], lists[r]):
+        total += data[e] * w[np.uint64(runs[e] + j)]  # unsigned: no test for negative indices
+    for e in range(lists[r], pointers[r + 1]):
+        at = find(columns, runs[e], j)
+        if at >= 0:
+            total += data[e] * w[at]
+    return total
+
+
+@kernel
+def add_part(entries, r, j, amount, out):
+    """out += amount * the features of part j of row r."""
+    pointers, lists, runs, data, columns = entries
+    if columns.shape[0] == 0:
+        for e in range(pointers[r], pointers[r + 1]):
+            out[np.uint64(runs[e] + j)] += amount * data[e]
+        return
+    for e in range(pointers[r], lists[r]):
+        if columns[runs[e] + j] >= 0:
+            out[runs[e] + j] += amount * data[e]
+    for e in range(lists[r], pointers[r + 1]):
+        at = find(columns, runs[e], j)
+        if at >= 0:
+            out[at] += amount * data[e]
+
+
+@kernel
+def spread_part(entries, r, j, amount, dense):
+    """As ``add_part``; returns by how much |dense|^2 grows."""
+    pointers, lists, runs, data, columns = entries
+    total = 0.0
+    for e in range(pointers[r], lists[r]):
+        at = runs[e] + j
+        if columns.shape[0] == 0 or columns[at] >= 0:
+            change = amount * data[e]
+            total += change * (2.0 * dense[at] + change)
+            dense[at] += change
+    for e in range(lists[r], pointers[r + 1]):
+        at = find(columns, runs[e], j)
+        if at >= 0:
+            change = amount * data[e]
+            total += change * (2.0 * dense[at] + change)
+            dense[at] += change
+    return total
+
+
+@kernel
+def clear_part(entries, r, j, dense):
+    """dense = 0 at the features of part j of row r."""
+    pointers, lists, runs, _, columns = entries
+    for e in range(pointers[r], lists[r]):
+        dense[runs[e] + j] = 0.0  # padding is zero in any case
+    for e in range(lists[r], pointers[r + 1]):
+        at = find(columns, runs[e], j)
+        if at >= 0:
+            dense[at] = 0.0
+
+
 @kernel
 def scatter(rows, i, delta, touched, size, scale, out):
     """out += scale * F' delta, for a delta that is zero but at the touched parts of example i."""
+    entries = entries_of(rows)
     for m in range(size):
         p = touched[m]
         amount = scale * delta[p]
         if amount != 0.0:
             k = use_of(rows, i, p)
-            j, r = p - rows.place[k], rows.used[k]
-            for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at = weight_of(rows, r, e, j)
-                if at >= 0:
-                    out[at] += amount * rows.data[e]
+            add_part(entries, rows.used[k], p - rows.place[k], amount, out)
 
 
 @kernel
 def spread(rows, i, delta, touched, size, dense):
     """F' delta into ``dense`` (dim,), all zero before; returns |F' delta|^2, which grows part by part."""
+    entries = entries_of(rows)
     total = 0.0
     for m in range(size):
         p = touched[m]
-        amount = delta[p]
-        if amount != 0.0:
+        if delta[p] != 0.0:
             k = use_of(rows, i, p)
-            j, r = p - rows.place[k], rows.used[k]
-            for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at, change = weight_of(rows, r, e, j), amount * rows.data[e]
-                if at >= 0:
-                    total += change * (2.0 * dense[at] + change)
-                    dense[at] += change
+            total += spread_part(entries, rows.used[k], p - rows.place[k], delta[p], dense)
     return max(total, 0.0)
 
 
 @kernel
 def settle(rows, i, delta, touched, size, dense, first, w, second, q):
     """w += first * F' delta, q += second * F' delta, and ``dense`` is all zero again."""
+    entries = entries_of(rows)
     for m in range(size):
         p = touched[m]
-        a, b = first * delta[p], second * delta[p]
         if delta[p] != 0.0:
             k = use_of(rows, i, p)
             j, r = p - rows.place[k], rows.used[k]
-            for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at = weight_of(rows, r, e, j)
-                if at >= 0:
-                    w[at] += a * rows.data[e]
-                    q[at] += b * rows.data[e]
-                    dense[at] = 0.0
+            add_part(entries, r, j, first * delta[p], w)
+            add_part(entries, r, j, second * delta[p], q)
+            clear_part(entries, r, j, dense)
 
 
 @kernel
 def wipe(rows, i, delta, touched, size, dense):
     """``dense`` is all zero again."""
+    entries = entries_of(rows)
     for m in range(size):
         p = touched[m]
         if delta[p] != 0.0:
             k = use_of(rows, i, p)
-            j, r = p - rows.place[k], rows.used[k]
-            for e in range(rows.pointers[r], rows.pointers[r + 1]):
-                at = weight_of(rows, r, e, j)
-                if at >= 0:
-                    dense[at] = 0.0
+            clear_part(entries, rows.used[k], p - rows.place[k], dense)
 
 
 @kernel

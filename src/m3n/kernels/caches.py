@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.kernels._jit import inlined, kernel
-from m3n.kernels.blocks import add_parts, find, use_of, weight_of
+from m3n.kernels._jit import kernel
+from m3n.kernels.blocks import add_part, add_parts, clear_part, entries_of, find, score_part, spread_part, use_of
 
 
 class Caches(NamedTuple):
@@ -92,7 +92,7 @@ def difference(gold, gold_count, parts, count, memory):
 @kernel
 def score_slots(rows, caches, i, w, memory):
     """Scores of all slots of example i; every part is scored once, however many slots use it. Returns how many."""
-    first, count = caches.first[i], 0
+    first, count, entries = caches.first[i], 0, entries_of(rows)
     for k in range(caches.used[i]):
         total = caches.losses[first + k]
         start = caches.starts[first + k]
@@ -101,7 +101,8 @@ def score_slots(rows, caches, i, w, memory):
             p = code if code >= 0 else ~code
             if not memory.marked[p]:
                 memory.marked[p] = True
-                memory.theta[p] = score_part(rows, i, p, caches.uses[m], w)
+                use = rows.first[i] + caches.uses[m]
+                memory.theta[p] = score_part(entries, rows.used[use], p - rows.place[use], w)
                 memory.touched[count] = p
                 count += 1
             total += memory.theta[p] if code >= 0 else -memory.theta[p]
@@ -111,69 +112,35 @@ def score_slots(rows, caches, i, w, memory):
     return count
 
 
-@inlined
-def score_part(rows, i, p, use, w):
-    """The score of one part of example i; padding in runs is zero."""
-    k = rows.first[i] + use
-    j, r = p - rows.place[k], rows.used[k]
-    total = 0.0
-    for e in range(rows.pointers[r], rows.lists[r]):
-        total += rows.data[e] * w[np.uint64(rows.runs[e] + j)]  # unsigned: no test for negative indices
-    for e in range(rows.lists[r], rows.pointers[r + 1]):
-        at = find(rows.columns, rows.runs[e], j)
-        if at >= 0:
-            total += rows.data[e] * w[at]
-    return total
+@kernel
+def add_up_slots(caches, i, theta, memory):
+    """Scores of all slots of example i from the scores plus losses of all of its parts."""
+    first = caches.first[i]
+    for k in range(caches.used[i]):
+        total, start = 0.0, caches.starts[first + k]
+        for m in range(start, start + caches.lengths[first + k]):
+            code = caches.parts[m]
+            total += theta[code] if code >= 0 else -theta[~code]
+        memory.scores[k] = total
 
 
-@inlined
-def add_part(rows, i, p, use, amount, w):
-    """w += amount * the features of one part of example i, but for padding."""
-    k = rows.first[i] + use
-    j, r = p - rows.place[k], rows.used[k]
-    if rows.columns.shape[0] == 0:
-        for e in range(rows.pointers[r], rows.lists[r]):
-            w[np.uint64(rows.runs[e] + j)] += amount * rows.data[e]
-    else:
-        for e in range(rows.pointers[r], rows.lists[r]):
-            if rows.columns[rows.runs[e] + j] >= 0:
-                w[rows.runs[e] + j] += amount * rows.data[e]
-        for e in range(rows.lists[r], rows.pointers[r + 1]):
-            at = find(rows.columns, rows.runs[e], j)
-            if at >= 0:
-                w[at] += amount * rows.data[e]
-
-
-@inlined
-def enter_part(rows, i, p, use, amount, w, support):
-    """As ``add_part``; weights that no output touched before join the support."""
-    k = rows.first[i] + use
-    j, r = p - rows.place[k], rows.used[k]
-    for e in range(rows.pointers[r], rows.pointers[r + 1]):
-        at = weight_of(rows, r, e, j)
-        if at >= 0:
-            w[at] += amount * rows.data[e]
-            if not support.member[at]:
-                support.member[at] = True
-                support.listed[support.size[0]] = at
-                support.size[0] += 1
-
-
-@inlined
-def clear_part(rows, i, p, use, w):
-    """w = 0 at the features of one part."""
-    k = rows.first[i] + use
-    j, r = p - rows.place[k], rows.used[k]
-    for e in range(rows.pointers[r], rows.pointers[r + 1]):
-        at = weight_of(rows, r, e, j)
-        if at >= 0:
-            w[at] = 0.0
+@kernel
+def join_support(entries, r, j, support):
+    """Weights of part j of row r that no output touched before join the support."""
+    pointers, lists, runs, _, columns = entries
+    for e in range(pointers[r], pointers[r + 1]):
+        at = runs[e] + j if e < lists[r] else find(columns, runs[e], j)
+        real = at >= 0 and (e >= lists[r] or columns.shape[0] == 0 or columns[at] >= 0)
+        if real and not support.member[at]:
+            support.member[at] = True
+            support.listed[support.size[0]] = at
+            support.size[0] += 1
 
 
 @kernel
 def move(rows, caches, i, scale, w, memory):
     """w += scale * sum_k change_k d_k, and ``change`` is zero again; the change of the loss."""
-    first, count, loss = caches.first[i], 0, 0.0
+    first, count, loss, entries = caches.first[i], 0, 0.0, entries_of(rows)
     for k in range(caches.used[i]):
         amount = memory.change[k]
         if amount != 0.0:
@@ -193,7 +160,8 @@ def move(rows, caches, i, scale, w, memory):
         amount = scale * memory.delta[p]
         memory.delta[p], memory.marked[p] = 0.0, False
         if amount != 0.0:
-            add_part(rows, i, p, memory.owner[m], amount, w)
+            use = rows.first[i] + memory.owner[m]
+            add_part(entries, rows.used[use], p - rows.place[use], amount, w)
     return loss
 
 
@@ -231,24 +199,29 @@ def room(caches, i, length):
 @kernel
 def insert(rows, caches, support, i, slot, length, loss, stamp, zeros, memory):
     """Put the list in ``memory.codes`` into a slot and fill its row of the Gram matrix; ``zeros`` (dim,) stays zero."""
-    start = caches.size[0]
-    caches.size[0] = start + length
-    caches.starts[slot], caches.lengths[slot] = start, length
-    caches.losses[slot], caches.alpha[slot], caches.seen[slot] = loss, 0.0, stamp
+    start, entries, norm = caches.size[0], entries_of(rows), 0.0
     for m in range(length):
         code = memory.codes[m]
         p = code if code >= 0 else ~code
-        caches.parts[start + m] = code
-        caches.uses[start + m] = use_of(rows, i, p) - rows.first[i]
-        enter_part(rows, i, p, caches.uses[start + m], 1.0 if code >= 0 else -1.0, zeros, support)
+        use = use_of(rows, i, p)
+        j, r = p - rows.place[use], rows.used[use]
+        caches.parts[start + m], caches.uses[start + m] = code, use - rows.first[i]
+        norm += spread_part(entries, r, j, 1.0 if code >= 0 else -1.0, zeros)
+        if support.size[0] < support.member.shape[0]:
+            join_support(entries, r, j, support)
+    caches.losses[slot], caches.lengths[slot] = 0.0, 0  # scored as the empty list, which costs nothing
     score_slots(rows, caches, i, zeros, memory)  # <d_k, d_new> + ell_k
     first, side = caches.first[i], caches.first[i + 1] - caches.first[i]
     at, own = caches.squares[i], slot - first
     for k in range(caches.used[i]):
-        product = memory.scores[k] - caches.losses[first + k]
+        product = memory.scores[k] - caches.losses[first + k] if k != own else norm
         caches.gram[at + k * side + own] = product
         caches.gram[at + own * side + k] = product
     for m in range(start, start + length):
         code = caches.parts[m]
         p = code if code >= 0 else ~code
-        clear_part(rows, i, p, caches.uses[m], zeros)
+        use = rows.first[i] + caches.uses[m]
+        clear_part(entries, rows.used[use], p - rows.place[use], zeros)
+    caches.starts[slot], caches.lengths[slot] = start, length
+    caches.losses[slot], caches.alpha[slot], caches.seen[slot] = loss, 0.0, stamp
+    caches.size[0] = start + length

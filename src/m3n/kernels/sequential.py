@@ -15,7 +15,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import best, local_scores, loss_of, workspace
-from m3n.kernels.caches import difference, insert, known_slot, move, room, score_slots, scratch
+from m3n.kernels.caches import add_up_slots, difference, insert, known_slot, move, room, score_slots, scratch
 
 MOST_MOVES = 30
 ENOUGH = 0.05  # of the spread of scores at the start of a visit: the next visit sees other scores anyway
@@ -57,7 +57,8 @@ def online(
         _, count = best(space, i, local, found, work)
         if not take(rows, costs, caches, support, gold, gold_counts, i, found, count, stamp, zeros, memory):
             return at
-        visit(rows, caches, i, stamp, scale, w, progress, gaps, memory)
+        add_up_slots(caches, i, local, memory)
+        improve(rows, caches, i, stamp, scale, w, progress, gaps, memory)
     return order.shape[0]
 
 
@@ -67,7 +68,8 @@ def sweep(rows, caches, order, stamp, scale, w, progress, gaps):
     memory = scratch(rows, caches)
     for i in order:
         if caches.used[i] > 1:
-            visit(rows, caches, i, stamp, scale, w, progress, gaps, memory)
+            progress.parts[0] += score_slots(rows, caches, i, w, memory)
+            improve(rows, caches, i, stamp, scale, w, progress, gaps, memory)
 
 
 @kernel
@@ -84,9 +86,8 @@ def take(rows, costs, caches, support, gold, gold_counts, i, found, count, stamp
 
 
 @kernel
-def visit(rows, caches, i, stamp, scale, w, progress, gaps, memory):
-    """Improve the weights of one example; ``gaps[i]`` becomes the spread that was found: best score minus average."""
-    progress.parts[0] += score_slots(rows, caches, i, w, memory)
+def improve(rows, caches, i, stamp, scale, w, progress, gaps, memory):
+    """Balance the weights of one example whose slots are scored; ``gaps[i]`` = the spread, best score minus average."""
     first, top, average = caches.first[i], memory.scores[0], 0.0
     for k in range(caches.used[i]):
         top = max(top, memory.scores[k])

@@ -25,8 +25,8 @@ The dual value is D at the best mixture of alpha, of a running average of alpha 
 the best mixture before. All are feasible. u and the loss are computed anew from the caches at every step, so sums that
 visits keep do not drift.
 
-kappa follows from the problem: its unit is |phi|^2/loss, and the mean of |d|^2/ell over the cached outputs after the
-first pass, divided by n, is what an example pulls at w.
+kappa follows from the problem: it is the geometric mean of lam and of what one example pulls at w, which is the mean of
+|d|^2/ell over the cached outputs after the first pass, divided by n. Both have the unit of lam, |phi|^2/loss.
 
 Cost per step: one oracle pass and ``sweeps`` cached sweeps, O(dim) in all besides. Memory: 6 to 10 differences per
 example and their Gram matrices, 8 dim numbers.
@@ -53,11 +53,13 @@ from m3n.solvers.caches import copied, gold_caches, roomier
 from m3n.solvers.hull import Point
 
 OUTER = 3  # sweeps between two moves of the centre
+PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
-LEAST_PULL, PULL = 4.0, 1.0 / 15.0  # kappa >= 4 lam, and >= mean |d|^2/ell / (15 n)
+DAMPED = 2.0  # fits the gaps of eight problems after one and two passes within a factor of 1.5
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
 SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in the time of a pass, within limits
 LAGGING = 0.02
+SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 ROUNDING = 1e-15
 
 
@@ -79,7 +81,7 @@ class SequentialDualState:
     best: Point  # the best mixture of dual points so far
     gaps: np.ndarray  # (n,) spread of the scores at the last visit
     kappa: float
-    estimate: float = np.inf  # of the gap: spreads at the newest oracle visits, or the gap itself
+    estimate: float = np.inf  # of the gap, or the gap itself
     loss: float = 0.0  # b = sum ell alpha
     dual: float = 0.0
     primal: float = np.nan
@@ -136,11 +138,12 @@ class SequentialDual(Solver[SequentialDualState]):
 
     def init(self, problem: Problem) -> SequentialDualState:
         """All weight on gold: w = 0, D = 0. No oracle call."""
-        none = np.zeros(0)
-        gold = Point(none, 0.0)
+        small = problem.dim <= SMALL
+        support, zero = np.arange(problem.dim if small else 0), np.zeros(problem.dim if small else 0)
+        gold = Point(zero, 0.0)
         return SequentialDualState(
-            np.zeros(problem.dim), gold_caches(problem.blocks), np.zeros(0, np.int64), none, none, none, none, gold,
-            gold, np.zeros(problem.n), self.proximity or 0.0,
+            np.zeros(problem.dim), gold_caches(problem.blocks), support, zero, zero, zero, zero, gold, gold,
+            np.zeros(problem.n), self.proximity or 0.0,
         )  # fmt: skip
 
     def step(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
@@ -176,28 +179,35 @@ class _Round:
         return 1.0 / ((self.problem.lam + self.kappa) * self.problem.n)
 
     def ask_online(self) -> None:
-        """One pass of the oracle at the newest weights, n visits."""
-        order, at = self.random.permutation(self.problem.n), 0
-        golds = self.blocks.gold, self.blocks.gold_counts
+        """One pass of the oracle at the newest weights, n visits; iterates on the way join the average."""
+        order = self.random.permutation(self.problem.n)
         self.passes += 1
+        for piece in np.array_split(order, PIECES):
+            self._visit_online(piece)
+            self._take_average()
+        self.problem.hard_calls += len(order)
+        pull = float(np.sqrt(curvature_per_loss(self.caches) / (self.problem.n * self.problem.lam)))
+        if self.passes == 1 and self.solver.proximity is None:
+            self.kappa = pull * self.problem.lam
+            self.centre = self.previous = self.w[self._listed]
+        # spreads at the last visits are those of single iterates; the average does better, the more lam damps
+        self.estimate = float(self.gaps[piece].mean()) * pull / (pull + DAMPED)
+
+    def _visit_online(self, order: np.ndarray) -> None:
+        at, golds = 0, (self.blocks.gold, self.blocks.gold_counts)
         while at < len(order):
             at = self.blocks.run(
                 online, self.caches, self.support, *golds, order, at, self.passes, self.scale, self.w, self.progress,
                 self.gaps, self.zeros,
             )  # fmt: skip
             self._make_room(at < len(order))
-        self.problem.hard_calls += len(order)
-        self.estimate = float(self.gaps[order[len(order) // 2 :]].mean())  # the first visits saw worse weights
-        if self.passes == 1 and self.solver.proximity is None:
-            self._choose_proximity()
-        self._after_sweep(len(order))
 
     def sweeps(self) -> int:
         """How many cached sweeps: few while the caches are poor, then as many as the oracle's price justifies."""
         most = self.solver.sweeps
         if most is None:
             most = int(np.clip(SWEEPS * _price(self.blocks.rows, self.parts), *MOST_SWEEPS))
-        return min(most, 2**self.passes)
+        return min(most, 2**self.passes - 1) if self.passes > 1 else 0  # after one pass they gain nothing
 
     def sweep(self, lazily: bool) -> None:
         """Visit examples without a call of the oracle."""
@@ -208,14 +218,18 @@ class _Round:
         self._after_sweep(len(order))
 
     def settle(self) -> None:
-        """u and the loss from the caches alone; the best mixture of dual points."""
+        """u and the loss from the caches alone, where they are certified next; the best mixture of dual points."""
         lam, n = self.problem.lam, self.problem.n
-        vector = np.zeros(self.problem.dim)
-        loss = totals(self.blocks.rows, self.caches, vector) / n
-        u = vector[self._listed] / (-lam * n)
-        self.progress.loss[0] = loss
-        share = self.kappa / (lam + self.kappa)
-        self.w = self._dense((1.0 - share) * u + share * self._wide(self.centre))
+        if self.passes >= self.solver.online:
+            vector = np.zeros(self.problem.dim)
+            self.progress.loss[0] = totals(self.blocks.rows, self.caches, vector) / n
+            u = vector[self._listed] / (-lam * n)
+            share = self.kappa / (lam + self.kappa)
+            self.w = self._dense((1.0 - share) * u + share * self._wide(self.centre))
+        else:
+            w = self.w[self._listed]
+            u = w + self.kappa / lam * (w - self._wide(self.centre))
+        loss = float(self.progress.loss[0])
         points = [self.best, Point(u, loss), *([self.mean] if self.moves else [])]
         self.best = _mixture([Point(self._wide(point.u), point.b) for point in points], lam)
         self.dual = max(self.before.dual, self.best.b - lam / 2 * float(self.best.u @ self.best.u))
@@ -273,24 +287,22 @@ class _Round:
         if needed:
             self.caches = roomier(self.caches, 2 * self.blocks.gold.shape[1])
 
-    def _choose_proximity(self) -> None:
-        """kappa from what is in the caches now; the centre begins here."""
-        pull = PULL * curvature_per_loss(self.caches) / self.problem.n
-        self.kappa = max(LEAST_PULL * self.problem.lam, pull)
-        self.centre = self.previous = self.w[self._listed]
-
     def _after_sweep(self, visited: int) -> None:
-        """Take the iterate into the average; now and then move the centre."""
+        """Now and then take the iterate into the average and move the centre."""
         if visited == self.problem.n:
             self.parts = self.progress.parts[0] / visited
         self.swept += 1
         if self.swept % OUTER == 0:
-            w = self.w[self._listed]
-            self.averaged += 1
-            average = self._wide(self.average)
-            self.average = average + FORGET / (self.averaged + FORGET) * (w - average)
+            w = self._take_average()
             if self.kappa:
                 self._move_centre(w)
+
+    def _take_average(self) -> np.ndarray:
+        """One more iterate in the weighted average; the iterate on the support."""
+        w, average = self.w[self._listed], self._wide(self.average)
+        self.averaged += 1
+        self.average = average + FORGET / (self.averaged + FORGET) * (w - average)
+        return w
 
     def _move_centre(self, w: np.ndarray) -> None:
         lam, kappa = self.problem.lam, self.kappa
