@@ -17,7 +17,7 @@ import numpy as np
 from m3n.backends.threads import single_threaded_blas
 from m3n.certificate import Certificate, Record
 from m3n.problem import Problem
-from m3n.solvers import BY_NAME, Solver, resolve_solver
+from m3n.solvers import BY_NAME, Solver, choose_smooth, resolve_solver
 
 log = logging.getLogger("m3n")
 
@@ -136,7 +136,7 @@ def minimize(
     problem : Problem
         What to minimise.
     solver : Solver or str
-        A solver object, its name, or "auto": the excessive gap method, for a CRF L-BFGS.
+        A solver object, its name, or "auto": the excessive gap method; for a CRF dual ascent or L-BFGS.
     tol : float
         Stop when the duality gap is at most this.
     max_passes : float or None
@@ -156,7 +156,10 @@ def minimize(
         Weights, certificate, the reason of the stop and the trace.
     """
     check_limits(tol=tol, max_passes=max_passes, max_seconds=max_seconds)
-    solver = resolve_solver(solver, temperature=problem.temperature)
+    if solver == "auto" and problem.temperature:
+        solver, reason = choose_smooth(problem)
+        log.info("%s: %s", type(solver).__name__, reason)
+    solver = resolve_solver(solver)
     _check_oracles(problem, solver)
     if resume is not None and type(resume.solver) is not type(solver):
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")

@@ -99,12 +99,16 @@ def _exponentiate(transition, mu, weights, transposed, column, products):
     """weights = T, and its transpose; ``column`` = the maxima that were taken out; ``products`` = 0."""
     labels = transition.shape[0]
     for j in range(labels):
-        top = -np.inf
-        for i in range(labels):
-            top = max(top, transition[i, j])
-        column[j] = top if top > -np.inf else 0.0
-        for i in range(labels):
-            weights[i, j] = math.exp((transition[i, j] - column[j]) / mu)
+        column[j] = transition[0, j]
+    for i in range(1, labels):
+        for j in range(labels):
+            column[j] = max(column[j], transition[i, j])
+    for j in range(labels):
+        column[j] = column[j] if column[j] > -np.inf else 0.0
+    for i in range(labels):
+        for j in range(labels):
+            weights[i, j] = exp((transition[i, j] - column[j]) / mu)
+        for j in range(labels):
             transposed[j, i] = weights[i, j]
             products[i, j] = 0.0
 

@@ -13,6 +13,8 @@ from m3n.solvers.block_frank_wolfe import (
     Uniform,
 )
 from m3n.solvers.bmrm import BMRM
+from m3n.solvers.choice import choose_smooth
+from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
@@ -24,6 +26,7 @@ from m3n.solvers.subgradient import Subgradient
 BY_NAME: dict[str, type[Solver[Any]]] = {
     "block_frank_wolfe": BlockFrankWolfe,
     "bmrm": BMRM,
+    "dual_ascent": DualAscent,
     "excessive_gap": ExcessiveGap,
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
@@ -37,7 +40,8 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
 def resolve_solver(solver: Solver[Any] | str, seed: int = 0, temperature: float = 0.0) -> Solver[Any]:
     """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
 
-    "auto" is the excessive gap method for max-margin networks and L-BFGS for a positive temperature (CRF).
+    "auto" is the excessive gap method for max-margin networks and L-BFGS for a positive temperature (CRF); where the
+    problem is known, ``choose_smooth`` chooses better.
     """
     if isinstance(solver, Solver):
         return solver
@@ -50,7 +54,7 @@ def resolve_solver(solver: Solver[Any] | str, seed: int = 0, temperature: float 
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "ExcessiveGap", "ExponentiatedGradient", "Extragradient",
-    "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "StructSVM", "Subgradient", "Toward",
-    "Uniform", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "DualAscent", "ExcessiveGap", "ExponentiatedGradient",
+    "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "StructSVM",
+    "Subgradient", "Toward", "Uniform", "choose_smooth", "resolve_solver",
 ]  # fmt: skip
