@@ -149,6 +149,7 @@ class SequenceTagger(BaseEstimator):
         matrix, lengths = reader.fit(X)
         classes, labels = read_labels(y, lengths)
         features = self._features(reader, matrix, lengths, labels, len(classes))
+        del matrix  # observed pairs have made their own of it
         settings: dict[str, Any] = {"loss": loss, "lam": self.lam, "temperature": temperature, "n_jobs": self.n_jobs}
         problem = Problem(Chain(lengths, len(classes)), features, labels, **settings)
         result = self._minimize(problem, solver)

@@ -29,7 +29,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.kernels.dual_ascent import VARIANCE, Ascent, sweep
+from m3n.kernels.dual_ascent import Ascent, sweep
 from m3n.kernels.exponentiated import fill
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
@@ -57,7 +57,7 @@ class Memory:
         starts = np.concatenate([[0], np.cumsum(rows.sizes)])
         potentials = np.zeros(int(starts[-1]))
         lean(problem, starts, potentials, LEAN)
-        eta = 1.0 / (problem.temperature + VARIANCE * rows.squares[rows.used] / (problem.lam * n))
+        eta = np.full(len(rows.used), 1.0 / problem.temperature)  # gold is certain, and its lengths are those
         numbers = np.zeros(n), np.zeros(n)
         self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, np.ones(n), np.zeros(n, bool))
         self.w = np.zeros(problem.dim)
