@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
+RIVALS := rivals.txt
 
-.PHONY: demo test lint bench docs format clean
+.PHONY: demo test lint bench bench-rivals docs format clean
 
 demo: $(READY)
 	$(BIN)/m3n demo
@@ -20,14 +21,20 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# make bench BENCH="rivals --quick" runs one suite with its options; rivals that are not installed are left out.
 bench: $(READY)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(BENCH)
+
+# The libraries that we measure ourselves against, in an environment of their own.
+bench-rivals:
+	$(PYTHON) -m venv benchmarks/.venv-rivals
+	benchmarks/.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check $(RIVALS:%=--requirement benchmarks/%)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 
 clean:
-	rm -rf .venv build
+	rm -rf .venv build benchmarks/.venv-rivals
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -1,31 +1,57 @@
-"""``python -m benchmarks [oracle] [convergence] [start]``: measure, print, and keep the numbers as JSON."""
+"""``python -m benchmarks [suite ...]``: measure, print, and keep the numbers as JSON in ``benchmarks/out``."""
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from datetime import date
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import m3n
-from benchmarks import convergence, oracle, start
+from benchmarks import contests, convergence, growth, ingest, oracle, report, rivals, roofline, start
+from benchmarks.contest import Options
 
-SUITES = {"oracle": oracle.run, "convergence": convergence.run, "start": start.run}
-OUT = Path(__file__).parent / "out"
+SUITES = {
+    "oracle": oracle.run,
+    "convergence": convergence.run,
+    "ingest": ingest.run,
+    "start": start.run,
+    "growth": growth.run,
+    "roofline": roofline.run,
+    "rivals": rivals.run,
+}
 
 
-def main(names: list[str]) -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the named suites, or all of them."""
-    unknown = set(names) - set(SUITES)
-    if unknown:
-        sys.exit(f"unknown benchmark {sorted(unknown)}; choose from {sorted(SUITES)}")
-    OUT.mkdir(exist_ok=True)
-    for name in names or SUITES:
+    given = parser().parse_args(arguments)
+    options = Options(given.repeats, given.limit, given.quick, given.stop, tuple(given.only))
+    suites: dict[str, Any] = SUITES | {"rivals": partial(rivals.run, options, tuple(given.contest))}
+    rivals.OUT.mkdir(exist_ok=True)
+    for name in given.suites or SUITES:
         print(f"== {name}", flush=True)
-        figures = {"date": date.today().isoformat(), "version": m3n.__version__, **SUITES[name]()}
-        (OUT / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
-        show(figures)
+        figures = {"date": date.today().isoformat(), "version": m3n.__version__, **suites[name]()}
+        (rivals.OUT / f"{name}.json").write_text(json.dumps(figures, indent=2) + "\n")
+        if name == "rivals":
+            report.show(figures, given.clock)
+        else:
+            show(figures)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suites", nargs="*", metavar="suite", choices=[[], *SUITES], help=f"of {', '.join(SUITES)}")
+    group = parser.add_argument_group("rivals")
+    group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
+    group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")
+    group.add_argument("--quick", action="store_true", help="a smoke run on little data")
+    group.add_argument("--repeats", type=int, default=3, help="rounds, of which the minimum counts (3)")
+    group.add_argument("--limit", type=int, help="take the first sequences only")
+    group.add_argument("--stop", type=float, default=1e-4, help="relative distance to the best J (1e-4)")
+    group.add_argument("--clock", default="seconds", choices=("seconds", "cpu"), help="which times the tables show")
+    return parser
 
 
 def show(figures: dict[str, Any], indent: str = "") -> None:
@@ -39,4 +65,4 @@ def show(figures: dict[str, Any], indent: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -70,7 +70,7 @@ def test_oracle_counter_equals_real_calls(monkeypatch):
             return original(self, *args, **kwargs)
 
         monkeypatch.setattr(Multiclass, name, counted)
-    result = minimize(multiclass_problem(), tol=1e-3)
+    result = minimize(multiclass_problem(), ExcessiveGap(), tol=1e-3)
     assert (result.hard_calls, result.soft_calls) == (real["hard"], real["soft"])
     last = result.trace[-1]
     assert (last.hard_calls, last.soft_calls) == (result.hard_calls, result.soft_calls)
@@ -213,17 +213,17 @@ def test_other_errors_are_not_swallowed():
 
 
 def test_resume_goes_on_where_it_stopped():
-    whole = minimize(chain_problem(), tol=0.0, max_passes=101)
+    whole = minimize(chain_problem(), ExcessiveGap(), tol=0.0, max_passes=101)
     problem = chain_problem()
-    first = minimize(problem, tol=0.0, max_passes=61)
-    second = minimize(problem, tol=1e-3, resume=first)
+    first = minimize(problem, ExcessiveGap(), tol=0.0, max_passes=61)
+    second = minimize(problem, ExcessiveGap(), tol=1e-3, resume=first)
     assert second.converged
     assert second.certificate.gap <= min(1e-3, first.certificate.gap)
     assert second.state.k > first.state.k
     assert whole.state.k > first.state.k
-    assert minimize(problem, tol=1e-3, resume=second).trace == []  # nothing left to do
+    assert minimize(problem, ExcessiveGap(), tol=1e-3, resume=second).trace == []  # nothing left to do
     with pytest.raises(ValueError, match="belongs to another problem"):
-        minimize(chain_problem(seed=1), resume=first)
+        minimize(chain_problem(seed=1), ExcessiveGap(), resume=first)
     with pytest.raises(ValueError, match="cannot resume a run of ExcessiveGap with Scripted"):
         minimize(problem, Scripted(), resume=first)
 
@@ -245,10 +245,10 @@ def test_missing_oracle_names_both():
     problem = multiclass_problem()
     problem.structure.oracles = frozenset({"hard"})
     with pytest.raises(MissingOracle, match="ExcessiveGap needs the exp-oracle, which Multiclass does not offer"):
-        minimize(problem)
+        minimize(problem, ExcessiveGap())
     problem.structure.oracles = frozenset({"soft"})
     with pytest.raises(MissingOracle, match="a certificate needs the max-oracle, which Multiclass does not offer"):
-        minimize(problem)
+        minimize(problem, ExcessiveGap())
     with pytest.raises(MissingOracle, match="Scripted needs the max-oracle, which Multiclass does not offer"):
         minimize(problem, Scripted())
 
@@ -263,10 +263,10 @@ def test_marginals_of_no_distribution_are_noticed(monkeypatch):
 
     monkeypatch.setattr(Multiclass, "soft", lying)
     with pytest.raises(BrokenOracle, match=r"the dual value .* exceeds the primal value"):
-        minimize(multiclass_problem(), tol=1e-6, max_passes=2000)
+        minimize(multiclass_problem(), ExcessiveGap(), tol=1e-6, max_passes=2000)
 
 
-@pytest.mark.parametrize("limit", ["tol", "max_passes", "max_seconds"])
+@pytest.mark.parametrize("limit", ["tol", "rtol", "max_passes", "max_seconds"])
 def test_bad_limits_are_refused(limit):
     for value in (-1.0, float("nan")):
         with pytest.raises(ValueError, match=f"{limit} must not be negative"):
@@ -274,10 +274,11 @@ def test_bad_limits_are_refused(limit):
 
 
 def test_solver_names():
-    assert isinstance(resolve_solver("auto"), ExcessiveGap)
-    assert isinstance(resolve_solver("excessive_gap"), ExcessiveGap)
+    assert isinstance(resolve_solver("excessive_gap").solver, ExcessiveGap)
+    assert resolve_solver("block_frank_wolfe", seed=3).solver.seed == 3
     solver = ExcessiveGap(strength=1.0)
-    assert resolve_solver(solver) is solver
+    assert resolve_solver(solver).solver is solver
+    assert resolve_solver(solver).reason == ""
     with pytest.raises(ValueError, match="unknown solver 'sgd'; choose 'auto', a solver object or one of"):
         resolve_solver("sgd")
 
@@ -356,4 +357,35 @@ def test_auto_trains_crfs_too():
     result = minimize(chain_problem(temperature=1.0), tol=1e-6)
     assert result.converged
     assert type(result.solver).__name__ == "DualAscent"
-    assert type(minimize(chain_problem(), tol=0.5).solver).__name__ == "ExcessiveGap"
+    assert type(minimize(chain_problem(), tol=0.5).solver).__name__ == "SequentialDual"
+
+
+def test_a_relative_tolerance_ends_the_run():
+    loose = minimize(chain_problem(), ExcessiveGap(), tol=0.0, rtol=0.05)
+    strict = minimize(chain_problem(), ExcessiveGap(), tol=0.0, rtol=1e-3)
+    for result, rtol in ((loose, 0.05), (strict, 1e-3)):
+        assert result.status is Status.TOLERANCE
+        assert result.certificate.gap <= rtol * result.certificate.primal
+        assert all(record.gap > rtol * record.primal for record in result.trace[:-1])
+    assert loose.trace[-1].passes < strict.trace[-1].passes
+
+
+def test_the_looser_of_both_tolerances_counts():
+    seen = []
+    result = minimize(chain_problem(), ExcessiveGap(), tol=0.1, rtol=1e-9, callbacks=[lambda s: seen.append(s.tol)])
+    assert result.status is Status.TOLERANCE
+    assert 1e-3 < result.certificate.gap <= 0.1
+    assert seen == [0.1] * len(seen)
+
+
+class Certifying(ExcessiveGap):
+    """Says that it knows J whenever it is worth while, which is never."""
+
+    certifies = True
+
+
+def test_a_solver_that_certifies_itself_is_left_alone():
+    alone = minimize(chain_problem(), ExcessiveGap(), tol=0.0, max_passes=40)
+    left = minimize(chain_problem(), Certifying(), tol=0.0, max_passes=40)
+    assert len(left.trace) == 2  # the start and the end
+    assert len(alone.trace) > 5

@@ -80,6 +80,22 @@ def test_blocks_add_up(make, random):
             np.testing.assert_allclose(sum(p.vector for p in parts), whole.vector, atol=1e-12)
 
 
+@pytest.mark.parametrize("make", PROBLEMS)
+def test_random_parts_add_up(make, random):
+    problem = make()
+    w = random.normal(size=problem.dim)
+    whole = problem.hard(w)
+    before = problem.hard_calls
+    answers = [part.hard(w) for part in problem.parts(3, seed=5)]
+    assert problem.hard_calls - before == problem.n
+    assert sum(a.value for a in answers) == pytest.approx(whole.value)
+    assert sum(a.loss for a in answers) == pytest.approx(whole.loss)
+    np.testing.assert_allclose(sum(a.vector for a in answers), whole.vector, atol=1e-12)
+    assert problem.parts(3, seed=5) is problem.parts(3, seed=5)
+    again = [part.hard(w).value for part in make().parts(3, seed=5)]
+    assert again == [a.value for a in answers]
+
+
 def test_blocks_of_chains_with_edges(random):
     lengths, labels = [2, 1, 3, 4], 2
     edge = Dense(random.normal(size=(6, 2)), (labels, labels))

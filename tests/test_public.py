@@ -17,8 +17,8 @@ ROOT = Path(__file__).parent.parent
 NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
-    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "load", "losses",
-    "minimize", "report", "solvers", "structures",
+    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
+    "losses", "minimize", "report", "solvers", "structures",
 }  # fmt: skip
 
 
@@ -56,6 +56,7 @@ def public_objects():
         m3n.checks,
         m3n.datasets,
         m3n.features,
+        m3n.io,
         m3n.losses,
         m3n.race,
         m3n.report,

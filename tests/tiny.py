@@ -174,7 +174,29 @@ class PartCoordinates(FeatureMap):
         return self.features.norms()
 
     def select(self, rows):
-        raise AssertionError("not needed")
+        return SelectedParts(self, rows)
 
     def inner(self, u, v):
         return float(self.weights(u) @ self.weights(v))
+
+
+class SelectedParts(PartCoordinates):
+    """Some rows of part coordinates: the weights are still coefficients of all parts."""
+
+    def __init__(self, whole, rows):
+        self.whole = whole
+        self.rows = [slice(None) if chosen is None else chosen for chosen in rows]
+        self.dim = whole.dim
+        self.shapes = tuple(np.empty(shape)[r].shape for shape, r in zip(whole.shapes, self.rows, strict=True))
+
+    def scores(self, w, out, threads=None):
+        theta = self.whole.scores(w, tuple(np.empty(shape) for shape in self.whole.shapes))
+        for filled, full, chosen in zip(out, theta, self.rows, strict=True):
+            filled[...] = full[chosen]
+        return out
+
+    def adjoint(self, parts, threads=None):
+        full = tuple(np.zeros(shape) for shape in self.whole.shapes)
+        for target, part, chosen in zip(full, parts, self.rows, strict=True):
+            target[chosen] = part
+        return self.whole.adjoint(full)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from m3n import callbacks, checks, datasets, features, losses, report, solvers, structures
+    from m3n import callbacks, checks, datasets, features, io, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
     from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, WrongObjective, minimize
@@ -40,13 +40,13 @@ _HOME = {
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
 }
-_MODULES = ("callbacks", "checks", "datasets", "features", "losses", "report", "solvers", "structures")
+_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "report", "solvers", "structures")
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
-    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "load", "losses",
-    "minimize", "report", "solvers", "structures",
+    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
+    "losses", "minimize", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from m3n.backends.threads import single_threaded_blas
 from m3n.certificate import Certificate, Record
 from m3n.problem import Problem
-from m3n.solvers import BY_NAME, Solver, choose_smooth, resolve_solver
+from m3n.solvers import BY_NAME, Choice, Solver, resolve_solver
 
 log = logging.getLogger("m3n")
 
 ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle", "support": "min-oracle on the support of a factored dual"}
+PROMISING = 1.25  # estimates of the gap come out larger than the gap as a rule
 ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
 
 
@@ -68,6 +69,8 @@ class Result:
         Wall-clock time.
     solver : Solver
         The solver with all its settings.
+    reason : str
+        Why ``solver="auto"`` chose it; empty if the caller did.
     state : object
         The solver's last state, from which ``minimize(..., resume=result)`` goes on.
     """
@@ -80,6 +83,7 @@ class Result:
     soft_calls: int
     seconds: float
     solver: Solver[Any]
+    reason: str
     state: Any = field(repr=False)
 
     @property
@@ -99,7 +103,7 @@ class Snapshot:
     w : array (dim,)
         The best weights so far, read-only.
     tol, max_passes, max_seconds : float
-        The goal and the limits of the run; infinite where there is no limit.
+        The goal, the larger one of the two tolerances as a gap, and the limits; infinite where there is no limit.
     state : object
         The solver's state, to look at only; None before the solver has begun.
     """
@@ -120,10 +124,12 @@ def minimize(
     solver: Solver[Any] | str = "auto",
     *,
     tol: float = 1e-3,
+    rtol: float = 0.0,
     max_passes: float | None = None,
     max_seconds: float | None = None,
     callbacks: Iterable[Callback] = (),
     resume: Result | None = None,
+    seed: int = 0,
     charge_evaluation: bool = True,
 ) -> Result:
     """Minimise the problem's objective to a certified duality gap.
@@ -136,9 +142,11 @@ def minimize(
     problem : Problem
         What to minimise.
     solver : Solver or str
-        A solver object, its name, or "auto": the excessive gap method; for a CRF dual ascent or L-BFGS.
+        A solver object, its name, or "auto": the fastest for the problem; ``Result.reason`` says why.
     tol : float
         Stop when the duality gap is at most this.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes first.
     max_passes : float or None
         Stop before more than this many passes over the data, certificates included.
     max_seconds : float or None
@@ -147,6 +155,8 @@ def minimize(
         Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
     resume : Result or None
         Go on where an earlier run of the same solver on the same problem stopped.
+    seed : int
+        Seed of a solver that draws random numbers, if it is given by its name.
     charge_evaluation : bool
         Whether certificates and callbacks count towards the limits; False limits the solver's own passes and time.
 
@@ -155,16 +165,13 @@ def minimize(
     Result
         Weights, certificate, the reason of the stop and the trace.
     """
-    check_limits(tol=tol, max_passes=max_passes, max_seconds=max_seconds)
-    if solver == "auto" and problem.temperature:
-        solver, reason = choose_smooth(problem)
-        log.info("%s: %s", type(solver).__name__, reason)
-    solver = resolve_solver(solver)
-    _check_oracles(problem, solver)
-    if resume is not None and type(resume.solver) is not type(solver):
-        raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(solver).__name__}")
-    goal = (tol, np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
-    run = _Run(problem, solver, *goal, tuple(callbacks), resume, charge_evaluation)
+    check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
+    choice = resolve_solver(solver, seed, problem)
+    _check_oracles(problem, choice.solver)
+    if resume is not None and type(resume.solver) is not type(choice.solver):
+        raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(choice.solver).__name__}")
+    limits = (np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
+    run = _Run(problem, choice, (tol, rtol), *limits, tuple(callbacks), resume, charge_evaluation)
     with single_threaded_blas(), run.interrupt:
         return run.go()
 
@@ -210,15 +217,15 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        solver: Solver[Any],
-        tol: float,
+        choice: Choice,
+        tolerances: tuple[float, float],
         max_passes: float,
         max_seconds: float,
         callbacks: tuple[Callback, ...],
         resume: Result | None,
         charge_evaluation: bool,
     ):
-        self.problem, self.solver, self.tol = problem, solver, tol
+        self.problem, self.solver, self.reason, self.tolerances = problem, choice.solver, choice.reason, tolerances
         self.charge_evaluation = charge_evaluation
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
         self.interrupt = _Interrupt()
@@ -245,6 +252,12 @@ class _Run:
             if self.certificate.gap <= self.tol:
                 status = Status.TOLERANCE
         return self._result(status)
+
+    @property
+    def tol(self) -> float:
+        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
+        absolute, relative = self.tolerances
+        return max(absolute, relative * abs(self.certificate.primal)) if relative else absolute
 
     @property
     def passes(self) -> float:
@@ -291,8 +304,15 @@ class _Run:
                 return Status.CALLBACK
 
     def _due(self) -> bool:
-        """Whenever a certificate is free of charge; else when ``_patience`` says so."""
-        return not np.isnan(self.state.primal) or self.passes - self.last_passes >= self.patience - 0.5
+        """Whenever a certificate is free of charge; else when ``_patience`` says so.
+
+        A solver that certifies itself is asked in between only if its own estimate promises the tolerance.
+        """
+        if not np.isnan(self.state.primal):
+            return True
+        if self.solver.certifies:
+            return float(self.state.metrics.get("duality_gap_estimate", np.inf)) <= PROMISING * self.tol
+        return self.passes - self.last_passes >= self.patience - 0.5
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
@@ -351,7 +371,9 @@ class _Run:
         seconds = time.perf_counter() - self.begin
         calls = self.calls
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, seconds, self.certificate)
-        return Result(self.w, self.certificate, status, self.trace, *calls, seconds, self.solver, self.state)
+        return Result(
+            self.w, self.certificate, status, self.trace, *calls, seconds, self.solver, self.reason, self.state
+        )
 
 
 def _patience(trace: list[Record], tol: float) -> float:

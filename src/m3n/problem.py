@@ -116,6 +116,7 @@ class Problem:
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0
+        self._parts: dict[tuple[int, int], list[Part]] = {}
 
     @property
     def oracles(self) -> frozenset[str]:
@@ -183,9 +184,21 @@ class Problem:
         """J(w) without the regulariser, and its tangent: the max-oracle, or the exp-oracle at the temperature."""
         return self.soft(w, self.temperature) if self.temperature else self.hard(w)
 
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Max-oracle on all examples, answered in outputs instead of sums: what they are, not what they add up to.
+
+        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), and the best outputs as lists of parts in the
+        sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
+        """
+        self.hard_calls += self.n
+        return self._whole.outputs(w)
+
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
-        return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+        if self.temperature:
+            return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+        self.hard_calls += self.n
+        return self.lam / 2 * self.inner(w, w) + self._whole.margin(w) / self.n
 
     def dual(self, u: np.ndarray, offset: float) -> float:
         """D(alpha) of a distribution with w(alpha) = u; ``offset`` is its expected loss, plus T times its entropy."""
@@ -195,6 +208,14 @@ class Problem:
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
         return Blocks(self.structure, self.features, self.cost, self.gold)
+
+    def parts(self, count: int, seed: int = 0) -> list[Part]:
+        """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
+        if (count, seed) not in self._parts:
+            order = np.random.default_rng(seed).permutation(self.n)
+            blocks = [np.sort(block) for block in np.array_split(order, count)]
+            self._parts = {(count, seed): [Part(self, self._batch(block)) for block in blocks]}
+        return self._parts[count, seed]
 
     @cached_property
     def _whole(self) -> _Batch:
@@ -206,43 +227,83 @@ class Problem:
         return _Batch(structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads)
 
 
+class Part:
+    """Some of a problem's examples, prepared for many calls: ``Problem.hard(w, block)`` prepares them every time."""
+
+    def __init__(self, problem: Problem, batch: _Batch):
+        self.problem = problem
+        self.batch = batch
+
+    def hard(self, w: np.ndarray) -> Answer:
+        """Max-oracle on these examples (their share of the sums over n)."""
+        self.problem.hard_calls += self.batch.structure.n
+        return self.batch.hard(w, 1.0, self.problem)
+
+
 class _Batch:
-    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta."""
+    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta.
+
+    Gold needs no vector of its own. Its score under w is read off theta (its cost is zero), and its parts are taken out
+    of the marginals before the adjoint, which then gives sum alpha psi at once. For the max-oracle what remains are the
+    positions at which gold and the answer differ.
+    """
 
     def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray, threads: Threads):
         self.structure = structure
         self.features = features
         self.cost = cost
+        self.gold = gold
         self.threads = threads
         self.buffer = structure.empty()
-        self.gold = features.adjoint(structure.encode(gold, out=self.buffer), threads)
 
     def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
-        values, labelling = self.structure.hard(self._theta(w, loss_scale), self.threads)
-        value, vector, loss = self._answer(w, values, self.structure.encode(labelling, out=self.buffer), problem)
+        theta, gold = self._theta(w, loss_scale)
+        values, labelling = self.structure.hard(theta, self.threads)
+        parts = self.structure.encode(labelling, out=self.buffer)
+        value, vector, loss = self._answer(w, values, gold, parts, problem)
         return Answer(value, vector, loss, loss)
 
     def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
-        values, marginals = self.structure.soft(self._theta(w, loss_scale), mu, self.threads)
-        value, vector, loss = self._answer(w, values, marginals, problem)
+        theta, gold = self._theta(w, loss_scale)
+        values, marginals = self.structure.soft(theta, mu, self.threads)
+        value, vector, loss = self._answer(w, values, gold, marginals, problem)
         entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
         return Answer(value, vector, loss, loss + problem.temperature * entropy)
 
-    def _theta(self, w: np.ndarray, loss_scale: float) -> Parts:
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        margins, labelling = self._margins(w)
+        return margins, *self.structure.local_parts(labelling)
+
+    def margin(self, w: np.ndarray) -> float:
+        """Sum over the examples of max_y { ell_i(y) - <w, psi_i(y)> }, without the outputs that attain it."""
+        return float(self._margins(w)[0].sum())
+
+    def _margins(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        theta, gold = self._theta(w, 1.0)
+        values, labelling = self.structure.hard(theta, self.threads)
+        _check_finite(values, w)
+        return values - gold, labelling
+
+    def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
+        """The scores of all parts, and of the gold outputs (n,)."""
         theta = self.features.scores(w, self.buffer, self.threads)
         self.cost.add_to(theta, loss_scale, self.threads)
-        return theta
+        return theta, self.structure.score(theta, self.gold, self.threads)
 
     def _answer(
-        self, w: np.ndarray, values: np.ndarray, parts: Parts, problem: Problem
+        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, problem: Problem
     ) -> tuple[float, np.ndarray, float]:
-        if not np.isfinite(values).all():
-            raise FloatingPointError(_explain(values, w))
-        vector = problem.combine(
-            (1 / problem.n, -1 / problem.n), (self.gold, self.features.adjoint(parts, self.threads))
-        )
-        value = (float(values.sum()) - problem.inner(w, self.gold)) / problem.n
-        return value, vector, self.cost.expected(parts, self.threads) / problem.n
+        _check_finite(values, w)
+        loss = self.cost.expected(parts, self.threads)
+        self.structure.subtract(self.gold, parts, self.threads)
+        vector = np.zeros(problem.dim)
+        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
+        return float((values - gold).sum()) / problem.n, vector, loss / problem.n
+
+
+def _check_finite(values: np.ndarray, w: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise FloatingPointError(_explain(values, w))
 
 
 def _explain(values: np.ndarray, w: np.ndarray) -> str:

@@ -12,6 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import m3n
+from m3n.features import CHUNKING, Templates
+from m3n.io import Sentences
 from m3n.losses import Cost, Hamming, Loss
 from m3n.solvers import BY_NAME, ExcessiveGap
 
@@ -66,6 +68,46 @@ def test_dicts_strings_arrays_and_sparse_matrices_agree():
         assert model.certificate_.primal == pytest.approx(models[0].certificate_.primal, abs=1e-4)
         assert model.predict(inputs) == models[0].predict(X)
         assert all(isinstance(label, int) for label in model.predict(inputs)[0])
+
+
+COLUMNS = [[("the", "X"), ("dog", "Y")], [("a", "X"), ("cat", "Y"), ("sleeps", "Z")], [("dogs", "Y"), ("bark", "Z")]]
+COLUMN_TAGS = [["D", "N"], ["D", "N", "V"], ["N", "V"]]
+
+
+def test_columns_with_templates_are_the_attributes_that_they_spell():
+    spelled = [
+        [[f"w={w}", f"t={t}", *([f"b={s[i - 1][1]}"] if i else [])] for i, (w, t) in enumerate(s)] for s in COLUMNS
+    ]
+    templates = Templates(["w=%x[0,0]", "t=%x[0,1]", "b=%x[-1,1]"], padding="none")
+    model = m3n.SequenceTagger(templates=templates).fit(Sentences.of(COLUMNS), COLUMN_TAGS)
+    other = m3n.SequenceTagger().fit(spelled, COLUMN_TAGS)
+    assert model.certificate_.primal == pytest.approx(other.certificate_.primal, abs=1e-3)
+    order = [other.reader_.vectorizer.vocabulary[name] for name in model.reader_.vectorizer.names]
+    assert sorted(order) == list(range(model.n_features_in_))
+    new = [[("cow", "X"), ("dogs", "Y")], [("the", "new")]]
+    found = model.predict(Sentences.of(new))
+    assert found == model.predict(new)
+    assert found[0] == ["D", "N"]
+    assert model.score(COLUMNS, COLUMN_TAGS) == 1.0
+    assert model.predict([]) == []
+    assert templates.width == 0  # fit must not touch its parameters
+
+
+def test_columns_in_cross_validation():
+    scores = cross_val_score(tagger(templates=CHUNKING), Sentences.of(COLUMNS), COLUMN_TAGS, cv=3)
+    assert len(scores) == 3
+    assert clone(tagger(templates=CHUNKING)).templates == CHUNKING
+
+
+def test_columns_and_templates_come_together():
+    with pytest.raises(TypeError, match="X holds tokens in columns; say which attributes to make of them"):
+        tagger().fit(Sentences.of(COLUMNS), COLUMN_TAGS)
+    with pytest.raises(TypeError, match=r"templates must be None or m3n\.features\.Templates"):
+        tagger(templates="U00:%x[0,0]").fit(COLUMNS, COLUMN_TAGS)
+    with pytest.raises(TypeError, match="sequence 0, position 0: a token must be a tuple of strings"):
+        tagger(templates=CHUNKING).fit([["the", "dog"]], [["D", "N"]])
+    with pytest.raises(ValueError, match="sequence 1 is empty"):
+        tagger(templates=CHUNKING).fit(Sentences.of([*COLUMNS[:1], []]), [["D", "N"], []])
 
 
 def test_predict_is_the_best_labelling_of_the_scores():

@@ -1,3 +1,5 @@
+from collections import UserDict, deque
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction import DictVectorizer
@@ -41,6 +43,32 @@ def test_false_and_none_count_as_nothing():
     assert matrix.toarray().tolist() == [[1, 1, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        [["a", "b"], ("b", "a", "a"), []],
+        [{"w": "x", "v": "y"}, {}, {"w": "y"}],
+        [{"w": "x", "n": 2.0, "yes": True, "no": False}, {"none": None, "empty": "", "n": 0}, {"n": np.float32(3)}],
+    ],
+)
+def test_all_ways_of_reading_agree(tokens):
+    """Other collections of the same contents are read token by token; plain ones in sweeps over everything."""
+    others = [UserDict(token) if isinstance(token, dict) else deque(token) for token in tokens]
+    plain, slow = AttributeVectorizer(), AttributeVectorizer()
+    matrix = plain.fit_transform([tokens, tokens[:1]])
+    np.testing.assert_array_equal(slow.fit_transform([others, others[:1]]).toarray(), matrix.toarray())
+    assert list(plain.vocabulary) == list(slow.vocabulary)
+    mixed = [*tokens, *others, ["new"], {"n": "new", "x": 1.0}]
+    expected = np.concatenate([matrix.toarray()[: len(tokens)]] * 2 + [np.zeros((2, matrix.shape[1]))])
+    np.testing.assert_array_equal(plain.transform([mixed]).toarray(), expected)
+    np.testing.assert_array_equal(plain.transform([tokens]).toarray(), expected[: len(tokens)])
+
+
+def test_strings_of_numpy_are_strings():
+    matrix = AttributeVectorizer().fit_transform([[[np.str_("a"), "b"], ["a"]]])
+    assert matrix.toarray().tolist() == [[1, 1], [1, 0]]
+
+
 def test_a_token_without_attributes_is_allowed():
     matrix = AttributeVectorizer().fit_transform([[[], {}, ["a"]]])
     assert matrix.toarray().tolist() == [[0], [0], [1]]
@@ -55,9 +83,16 @@ def test_a_token_without_attributes_is_allowed():
         ({3: "a"}, TypeError, "string keys"),
         ("word", TypeError, "a token must be a dict"),
         (["a", 3], TypeError, "a token must be a dict"),
+        ([("x", "a")], TypeError, "a token must be a dict"),
+        (["a", []], TypeError, "a token must be a dict"),
         (7, TypeError, "a token must be a dict"),
     ],
 )
-def test_errors_name_the_place(token, error, message):
+@pytest.mark.parametrize("good", [{"x": 1.0}, {"x": "1"}, ["x"]])
+def test_errors_name_the_place(token, error, message, good):
     with pytest.raises(error, match=message):
-        AttributeVectorizer().fit_transform([[{"x": 1.0}], [{"x": 1.0}, token]])
+        AttributeVectorizer().fit_transform([[good], [good, token]])
+    vectorizer = AttributeVectorizer()
+    vectorizer.fit_transform([[good]])
+    with pytest.raises(error, match=message):
+        vectorizer.transform([[good], [good, token]])

@@ -6,6 +6,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import m3n
+from m3n.features import CHUNKING
 from m3n.io import model_file
 from m3n.io.model_file import ModelFileError
 from m3n.losses import Loss, NormalizedHamming
@@ -48,6 +49,18 @@ def test_round_trip_of_other_inputs(tmp_path, kind):
     assert again.solver == ExcessiveGap(strength=2.0)
     assert type(again.loss) is NormalizedHamming
     again.fit(X, y)
+
+
+def test_round_trip_of_templates(tmp_path):
+    X = [[("größe", "A"), ("the", "B")], [("\ud800", "B")]]
+    model = tagger(templates=CHUNKING).fit(X, [["x", "y"], ["y"]])
+    model.save(tmp_path / "m")
+    again = m3n.load(tmp_path / "m")
+    assert again.templates == CHUNKING
+    assert again.reader_.vectorizer.names == model.reader_.vectorizer.names
+    new = [[("the", "B"), ("größe", "A"), ("new", "new")]]
+    np.testing.assert_array_equal(again.predict_marginals(new)[0], model.predict_marginals(new)[0])
+    again.fit(X, [["x", "y"], ["y"]])
 
 
 def test_foreign_objects_are_not_saved_silently(tmp_path):

@@ -3,6 +3,7 @@ import pytest
 from m3n.race import label_solvers
 from m3n.solvers import ExcessiveGap
 from tests.race.contestants import Blind, FrankWolfe, Plain
+from tests.tiny import chain_problem
 
 
 def test_labels_name_what_is_not_the_default():
@@ -23,7 +24,7 @@ def test_the_same_solver_twice_gets_numbers():
 
 
 def test_own_labels_are_kept():
-    assert label_solvers({"ours": "auto", "theirs": Blind()}) == {"ours": ExcessiveGap(), "theirs": Blind()}
+    assert label_solvers({"ours": "excessive_gap", "theirs": Blind()}) == {"ours": ExcessiveGap(), "theirs": Blind()}
 
 
 def test_one_solver_needs_no_list():
@@ -37,3 +38,9 @@ def test_nothing_to_compare():
             label_solvers(empty)
     with pytest.raises(ValueError, match="unknown solver 'sgd'"):
         label_solvers(["sgd"])
+
+
+def test_auto_chooses_by_the_problem():
+    labelled = label_solvers(["auto"], chain_problem(temperature=1.0))
+    assert type(labelled["LBFGS"]).__name__ == "LBFGS"
+    assert list(label_solvers(["auto"], chain_problem())) == ["SequentialDual"]

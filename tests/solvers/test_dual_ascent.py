@@ -120,10 +120,10 @@ def test_refuses_max_margin_networks():
 
 class TestChoice:
     def test_depends_on_the_regularisation_and_the_threads(self):
-        assert isinstance(choose_smooth(crf(lam=10.0))[0], DualAscent)
-        solver, reason = choose_smooth(crf(lam=1e-6))
-        assert isinstance(solver, LBFGS)
-        assert "weak regularisation" in reason
+        assert isinstance(choose_smooth(crf(lam=10.0)).solver, DualAscent)
+        choice = choose_smooth(crf(lam=1e-6))
+        assert isinstance(choice.solver, LBFGS)
+        assert "weak regularisation" in choice.reason
         assert isinstance(minimize(crf(lam=10.0), tol=10.0).solver, DualAscent)
 
     def test_needs_compiled_visits_of_examples(self, random, monkeypatch):
@@ -132,11 +132,11 @@ class TestChoice:
         other = Problem(problem.structure, PartCoordinates(problem.features), y, lam=10.0, temperature=1.0, n_jobs=1)
         plain = Problem(Counting(6, 3), Dense(random.normal(size=(6, 3)), 3), [0] * 6, lam=10.0, temperature=1.0)
         for case, text in ((other, "single examples"), (plain, "no compiled visits")):
-            solver, reason = choose_smooth(case)
-            assert isinstance(solver, LBFGS)
-            assert text in reason
+            choice = choose_smooth(case)
+            assert isinstance(choice.solver, LBFGS)
+            assert text in choice.reason
         monkeypatch.setattr(module, "MOST_BYTES", 100)
-        assert "memory" in choose_smooth(problem)[1]
+        assert "memory" in choose_smooth(problem).reason
 
     def test_empty_rows(self):
         from scipy.sparse import csr_array

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n.backends import Threads
-from m3n.checks import brute_force, check_gradient, check_structure
+from m3n.checks import brute_force, check_gradient, check_structure, total_score
+from m3n.structures import Structure
 
 MU = st.sampled_from([1e-8, 1e-3, 0.05, 1.0, 30.0])
 SCALE = st.sampled_from([1e-3, 1.0, 1e4])
@@ -79,6 +80,28 @@ class StructureTemplate:
             parts = structure.encode(labelling)
             assert tuple(a.shape for a in parts) == structure.shapes
             assert all(a.min(initial=0.0) >= 0 for a in parts)
+
+        self.for_all(check)
+
+    def test_scores_and_parts_of_a_labelling(self):
+        """``score`` and ``subtract``, own or inherited, against ``encode``."""
+
+        def check(structure, draw):
+            theta = draw_theta(draw, structure)
+            outputs = [draw(st.sampled_from(list(structure.enumerate(i)))) for i in range(structure.n)]
+            labelling = np.concatenate(outputs)
+            for method in (type(structure).score, Structure.score):
+                scores = method(structure, theta, labelling)
+                for i in range(structure.n):
+                    alone, rows = structure.select(np.array([i]))
+                    mine = tuple(a if row is None else a[row] for a, row in zip(theta, rows, strict=True))
+                    expected = total_score(mine, alone.encode(outputs[i]))
+                    np.testing.assert_allclose(scores[i], expected, rtol=1e-12, atol=1e-12)
+            for method in (type(structure).subtract, Structure.subtract):
+                parts = tuple(np.full(shape, 2.0) for shape in structure.shapes)
+                method(structure, labelling, parts, Threads(2))
+                for a, b in zip(parts, structure.encode(labelling), strict=True):
+                    np.testing.assert_array_equal(a, 2.0 - b)
 
         self.for_all(check)
 

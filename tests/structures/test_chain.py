@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 
 from m3n.checks import brute_force, check_structure
 from m3n.features import Dense, chain_features
+from m3n.kernels import chain as kernels
+from m3n.kernels.chain_scaled import soft_scaled
 from m3n.problem import Problem
 from m3n.structures import Chain, Multiclass
 from tests.structures.template import StructureTemplate
@@ -87,6 +89,48 @@ def test_paths_that_underflow_would_lose():
     value, marginals = chain.soft(theta, 1.0)
     assert value[0] == pytest.approx(-2700.0)
     np.testing.assert_allclose(marginals[0], [[0, 1]] * 3)
+
+
+def scaled(chain, theta, mu):
+    """Which sequences the scaled recursion finishes by itself, and their values."""
+    node, transition, start, end = (array.copy() for array in theta)
+    transition[chain.masks[0]], start[chain.masks[1]], end[chain.masks[2]] = -np.inf, -np.inf, -np.inf
+    values, counts = np.empty(chain.n), np.zeros_like(transition)
+    kernels.add_ends(node, start, end, chain.offsets, 0, chain.n)
+    scratch = chain._scratch(0, chain.n)
+    soft_scaled(node, transition, chain.offsets, 0, chain.n, mu, values, counts, *scratch)
+    return ~np.isnan(values), values
+
+
+@pytest.mark.parametrize("labels", [3, 5, 22])
+def test_what_is_forbidden_stays_scaled(labels, random):
+    """Labels that cannot be reached are exact zeros, not underflow: the slow recursion is not needed."""
+    for _ in range(20):
+        forbidden = random.random((labels, labels)) < 0.6
+        forbidden[:, 1] = True  # label 1 stands first or nowhere
+        forbidden[2, 0] = forbidden[0, 2] = False
+        start = random.random(labels) < 0.5
+        start[0] = False
+        chain = Chain(random.integers(1, 7, size=12), labels, forbidden=forbidden, forbidden_start=start)
+        theta = tuple(random.normal(size=shape) for shape in chain.shapes)
+        finished, values = scaled(chain, theta, 0.5)
+        assert finished.all()
+        edged = Chain(chain.lengths, labels, edges=True, forbidden=forbidden, forbidden_start=start)
+        expected, marginals = edged.soft((*(a.copy() for a in theta), np.zeros(edged.shapes[-1])), 0.5)
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
+        for a, b in zip(chain.soft(theta, 0.5)[1], marginals, strict=False):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_underflow_is_not_taken_for_forbidden():
+    """Label 1 is reached from label 0 alone, whose weight underflows: only the log domain knows its score."""
+    chain = Chain([2, 2], 2, forbidden=np.array([[False, False], [False, True]]))
+    node = np.array([[-2000.0, 0.0], [0.0, 3000.0], [-2.0, 0.0], [0.0, 3.0]])
+    theta = node, np.zeros((2, 2)), np.zeros(2), np.zeros(2)
+    assert scaled(chain, theta, 1.0)[0].tolist() == [False, True]
+    value, marginals = chain.soft(theta, 1.0)
+    assert value[0] == pytest.approx(1000.0)
+    np.testing.assert_allclose(marginals[0][:2], [[1, 0], [0, 1]])
 
 
 def test_scaled_recursion_survives_a_huge_transition_range():

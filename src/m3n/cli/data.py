@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 
 from m3n import losses
 from m3n.datasets import digit_strings
-from m3n.estimators.inputs import SequenceReader, read_labels
-from m3n.features import Dense, FeatureMap, Sparse, chain_features
-from m3n.io.columns import attributes, read_columns
+from m3n.estimators.inputs import read_labels
+from m3n.features import Dense, FeatureMap, Sparse, Templates, chain_features
+from m3n.io.columns import read_columns
 from m3n.io.formats import detect
 from m3n.io.letters import ALPHABET, read_letters
 from m3n.problem import Problem
@@ -97,10 +97,17 @@ def _letters(path: Path, folds: list[int] | tuple[int, ...]) -> Data:
 
 def _columns(path: Path) -> Data:
     read = read_columns(path)
-    reader = SequenceReader()
-    matrix, lengths = reader.fit([attributes(sentence) for sentence in read.tokens])
-    classes, labels = read_labels(read.labels, lengths)
-    return Data(path.name, reader.node_map(matrix, len(classes)), labels, len(classes))
+    classes, labels = read_labels(read.labels, read.lengths)
+    matrix = _plain_templates(len(read.columns)).fit_transform(read.with_column(str.lower))
+    return Data(path.name, Sparse(matrix, len(classes)), labels, len(classes))
+
+
+def _plain_templates(columns: int) -> Templates:
+    """All columns and the word in lower case, which stands behind them; the same of both neighbours; a constant."""
+    names = [*map(str, range(columns)), "lower"]
+    places = {0: "", -1: "-1:", 1: "+1:"}
+    patterns = [f"{at}{name}=%x[{row},{k}]" for row, at in places.items() for k, name in enumerate(names)]
+    return Templates(["bias", *patterns], padding="none")
 
 
 def _ranges(numbers: list[int] | tuple[int, ...]) -> str:

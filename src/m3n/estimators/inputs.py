@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse
+from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse, Templates
+from m3n.io.sentences import Sentences, numbered
 
 Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
@@ -16,33 +18,32 @@ Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 class SequenceReader:
     """Turns sequences of inputs into one matrix with a row per position.
 
-    Sequences may be 2-D arrays, sparse matrices, or lists of tokens that are dicts or lists of strings. What ``fit``
-    saw decides what ``read`` accepts afterwards.
+    Sequences may be 2-D arrays, sparse matrices, or lists of tokens that are dicts or lists of strings; with templates
+    they are tokens in columns. What ``fit`` saw decides what ``read`` accepts afterwards.
 
     Attributes
     ----------
-    kind : {"dense", "sparse", "attributes"}
+    kind : {"dense", "sparse", "attributes", "columns"}
         What the sequences are made of.
     width : int
         Number of attributes (columns).
-    vectorizer : AttributeVectorizer or None
-        The vocabulary, for ``kind="attributes"``.
+    vectorizer : AttributeVectorizer, Templates or None
+        The vocabulary, for ``kind="attributes"`` and ``kind="columns"``.
     """
 
-    def __init__(self, kind: str = "", width: int = 0, vectorizer: AttributeVectorizer | None = None):
+    def __init__(self, kind: str = "", width: int = 0, vectorizer: AttributeVectorizer | Templates | None = None):
         self.kind = kind
         self.width = width
         self.vectorizer = vectorizer
 
-    def fit(self, X: Any) -> tuple[Matrix, np.ndarray]:
+    def fit(self, X: Any, templates: Templates | None = None) -> tuple[Matrix, np.ndarray]:
         """Decide the kind, learn the vocabulary and read; returns the matrix and the lengths."""
-        sequences = _as_list(X)
-        if not sequences:
+        sequences, lengths = _as_sequences(X, templates)
+        if not len(sequences):
             raise ValueError("X is empty: there is nothing to train on")
-        self.kind = _kind(sequences[0])
-        lengths = _lengths(sequences)
-        if self.kind == "attributes":
-            self.vectorizer = AttributeVectorizer()
+        self.kind = "columns" if templates else _kind(sequences[0])
+        if self.kind in ("columns", "attributes"):
+            self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
             matrix = self.vectorizer.fit_transform(sequences)
         else:
             matrix = _join(sequences, self.kind, None)
@@ -51,8 +52,10 @@ class SequenceReader:
 
     def read(self, X: Any) -> tuple[Matrix, np.ndarray]:
         """Read new sequences of the kind that ``fit`` saw; returns the matrix and the lengths."""
-        sequences = _as_list(X)
-        lengths = _lengths(sequences)
+        templates = self.vectorizer if isinstance(self.vectorizer, Templates) else None
+        sequences, lengths = _as_sequences(X, templates)
+        if not len(sequences):
+            return scipy.sparse.csr_array((0, self.width)), lengths
         if self.vectorizer is not None:
             return self.vectorizer.transform(sequences), lengths
         return _join(sequences, self.kind, self.width), lengths
@@ -64,44 +67,66 @@ class SequenceReader:
 
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """The sorted classes and, for every sequence, the numbers of its labels."""
-    sequences = _check_labels(y, lengths)
-    found = {label for sequence in sequences for label in sequence}
+    flat = flat_labels(y, lengths)
+    codes, found = numbered(flat, len(flat))
     if len({isinstance(label, str) for label in found}) > 1:
         raise ValueError("labels must be all strings or all numbers; found both")
-    classes = sorted(found)
-    number = {label: k for k, label in enumerate(classes)}
-    return np.array(classes), [[number[label] for label in sequence] for sequence in sequences]
+    order = sorted(range(len(found)), key=found.__getitem__)
+    rank = np.argsort(order)[codes].tolist()
+    ends = np.cumsum([0, *lengths]).tolist()
+    return np.array([found[k] for k in order]), [rank[low:high] for low, high in pairwise(ends)]
 
 
 def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     """All labels in one list, after checking that they fit the sequences."""
-    return [label for sequence in _check_labels(y, lengths) for label in sequence]
-
-
-def _check_labels(y: Any, lengths: np.ndarray) -> list[list[Any]]:
     if y is None:
         raise ValueError("y is missing: a list of label sequences, one per sequence of X, is needed")
     sequences = _as_list(y)
     if len(sequences) != len(lengths):
         raise ValueError(f"X has {len(lengths)} sequences but y has {len(sequences)}")
-    checked = []
-    for i, (sequence, length) in enumerate(zip(sequences, lengths, strict=True)):
-        if isinstance(sequence, str) or not isinstance(sequence, Iterable):
-            raise ValueError(f"sequence {i}: y must be a list of labels, got {sequence!r:.60}")
-        labels = sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence)
-        if len(labels) != length:
-            raise ValueError(f"sequence {i} has {length} positions in X but {len(labels)} labels in y")
+    checked = [_label_list(sequence, i) for i, sequence in enumerate(sequences)]
+    found = np.fromiter(map(len, checked), np.int64, len(checked))
+    wrong = np.flatnonzero(found != lengths)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(f"sequence {i} has {lengths[i]} positions in X but {found[i]} labels in y")
+    flat = list(chain.from_iterable(checked))
+    if not set(map(type, flat)) <= {str, int}:  # other types are looked at one by one
+        _check_labels(checked)
+    return flat
+
+
+def _label_list(sequence: Any, i: int) -> list[Any]:
+    if isinstance(sequence, str) or not isinstance(sequence, Iterable):
+        raise ValueError(f"sequence {i}: y must be a list of labels, got {sequence!r:.60}")
+    return sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence)
+
+
+def _check_labels(sequences: list[list[Any]]) -> None:
+    for i, labels in enumerate(sequences):
         for t, label in enumerate(labels):
             if not isinstance(label, (str, int, float, np.integer, np.floating)) or label != label:
                 raise ValueError(f"sequence {i}, position {t}: a label must be a string or a number, got {label!r}")
-        checked.append(labels)
-    return checked
 
 
 def _as_list(X: Any) -> list[Any]:
     if isinstance(X, (str, bytes, Mapping)) or scipy.sparse.issparse(X) or not isinstance(X, Iterable):
         raise TypeError(f"expected a list of sequences, got {type(X).__name__}")
     return list(X)
+
+
+def _as_sequences(X: Any, templates: Templates | None) -> tuple[Any, np.ndarray]:
+    """What a vectoriser reads (with templates, tokens in columns), and the lengths."""
+    if templates is not None and not isinstance(templates, Templates):
+        raise TypeError(f"templates must be None or m3n.features.Templates(...), got {templates!r:.60}")
+    if isinstance(X, Sentences) and templates is None:
+        remedy = "say which attributes to make of them: templates=m3n.features.CHUNKING, for example"
+        raise TypeError(f"X holds tokens in columns; {remedy}")
+    if isinstance(X, Sentences):
+        return X, X.lengths
+    sequences = _as_list(X)
+    lengths = _lengths(sequences)
+    return Sentences.of(sequences) if templates else sequences, lengths
 
 
 def _kind(sequence: Any) -> str:
@@ -119,26 +144,32 @@ def _is_vector(token: Any) -> bool:
 
 
 def _lengths(sequences: list[Any]) -> np.ndarray:
-    lengths = np.empty(len(sequences), dtype=np.int64)
-    for i, sequence in enumerate(sequences):
-        if isinstance(sequence, (str, Mapping)) or not (hasattr(sequence, "__len__") or hasattr(sequence, "shape")):
-            raise TypeError(f"sequence {i}: expected a list of positions, got {sequence!r:.60}")
-        lengths[i] = sequence.shape[0] if hasattr(sequence, "shape") and sequence.shape else len(sequence)
-        if lengths[i] == 0:
-            raise ValueError(f"sequence {i} is empty; leave empty sequences out")
+    if set(map(type, sequences)) <= {list, tuple}:
+        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
+    else:
+        lengths = np.array([_length(sequence, i) for i, sequence in enumerate(sequences)], dtype=np.int64)
+    empty = np.flatnonzero(lengths == 0)
+    if empty.size:
+        raise ValueError(f"sequence {empty[0]} is empty; leave empty sequences out")
     return lengths
+
+
+def _length(sequence: Any, i: int) -> int:
+    if isinstance(sequence, (str, Mapping)) or not (hasattr(sequence, "__len__") or hasattr(sequence, "shape")):
+        raise TypeError(f"sequence {i}: expected a list of positions, got {sequence!r:.60}")
+    return sequence.shape[0] if hasattr(sequence, "shape") and sequence.shape else len(sequence)
 
 
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
     parts = [_dense(s, i) if kind == "dense" else _sparse(s, i) for i, s in enumerate(sequences)]
-    expected = parts[0].shape[1] if width is None and parts else width
+    expected = parts[0].shape[1] if width is None else width
     for i, part in enumerate(parts):
         if part.shape[1] != expected:
             where = "the model was trained with" if width is not None else "sequence 0 has"
             raise ValueError(f"sequence {i} has {part.shape[1]} attributes per position, but {where} {expected}")
     if kind == "dense":
-        return np.concatenate(parts) if parts else np.empty((0, width or 0))
-    return scipy.sparse.vstack(parts, format="csr") if parts else scipy.sparse.csr_array((0, width or 0))
+        return np.concatenate(parts)
+    return scipy.sparse.vstack(parts, format="csr")
 
 
 def _dense(sequence: Any, i: int) -> np.ndarray:

@@ -14,7 +14,7 @@ import scipy.sparse
 from m3n import losses, solvers
 from m3n.certificate import Certificate, Record
 from m3n.estimators.inputs import SequenceReader
-from m3n.features import AttributeVectorizer
+from m3n.features import AttributeVectorizer, Templates
 from m3n.io import model_file
 from m3n.loop import Status
 
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 SPARSE = ("data", "indices", "indptr")  # of a sparse coef_
 WEIGHTS = ("coef_", "transitions_", "start_", "end_")
-FAMILIES: dict[str, dict[str, Any]] = {"solver": dict(solvers.BY_NAME), "loss": dict(losses.BY_NAME)}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "solver": dict(solvers.BY_NAME),
+    "loss": dict(losses.BY_NAME),
+    "templates": {"templates": Templates},
+}
 DEFAULTS = {"solver": "auto", "loss": "hamming"}
 
 
@@ -69,9 +73,7 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
     if scipy.sparse.issparse(tagger.coef_):
         matrix = scipy.sparse.csr_array(tensors.pop("coef_"))
         tensors |= {f"coef_{name}": getattr(matrix, name) for name in SPARSE}
-    if reader.vectorizer is not None:  # may hold millions of strings: bytes in a tensor, not in the header
-        text = json.dumps(list(reader.vectorizer.vocabulary), ensure_ascii=False)
-        tensors["vocabulary"] = np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    tensors |= _vocabulary(reader.vectorizer)
     model_file.write(path, "SequenceTagger", meta, tensors)
 
 
@@ -93,7 +95,7 @@ def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Seq
     for name in WEIGHTS:
         setattr(tagger, name, tensors[name])
     tagger.n_features_in_ = tagger.coef_.shape[0]
-    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors.get("vocabulary")))
+    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors, tagger.templates))
     _check_shapes(tagger)
     return tagger
 
@@ -106,18 +108,42 @@ def _check_shapes(tagger: SequenceTagger) -> None:
             raise ValueError(f"{name} has shape {getattr(tagger, name).shape}, expected {shape}")
 
 
-def _vectorizer(vocabulary: np.ndarray | None) -> AttributeVectorizer | None:
-    if vocabulary is None:
+def _vocabulary(vectorizer: AttributeVectorizer | Templates | None) -> dict[str, np.ndarray]:
+    """What a vectoriser has learnt. That may be millions of strings: bytes in a tensor, not in the header."""
+    if vectorizer is None:
+        return {}
+    if isinstance(vectorizer, AttributeVectorizer):
+        return {"vocabulary": _packed(list(vectorizer.vocabulary))}
+    tables = [(j, table) for j, own in enumerate(vectorizer.attributes) for table in own.tables]
+    return {
+        "vocabulary": _packed([[column, values] for column, values in vectorizer.values.items()]),
+        "keys": np.concatenate([table for _, table in tables]),
+        "key_tables": np.array([(j, len(table)) for j, table in tables]),  # which template's, how long
+    }
+
+
+def _vectorizer(tensors: dict[str, np.ndarray], templates: Templates | None) -> AttributeVectorizer | Templates | None:
+    if "vocabulary" not in tensors:
         return None
-    vectorizer = AttributeVectorizer()
-    entries = json.loads(vocabulary.tobytes().decode("utf-8", "surrogatepass"))
-    attributes = [entry if isinstance(entry, str) else (entry[0], entry[1]) for entry in entries]
-    vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
-    return vectorizer
+    entries = json.loads(tensors["vocabulary"].tobytes().decode("utf-8", "surrogatepass"))
+    if templates is None:
+        vectorizer = AttributeVectorizer()
+        attributes = [entry if isinstance(entry, str) else (entry[0], entry[1]) for entry in entries]
+        vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
+        return vectorizer
+    owners, lengths = tensors["key_tables"].T
+    tables = list(zip(owners, np.split(tensors["keys"], np.cumsum(lengths)[:-1]), strict=True))
+    restored = templates.unfitted()
+    restored.restore(dict(entries), [[t for j, t in tables if j == k] for k in range(len(restored.parsed))])
+    return restored
+
+
+def _packed(entries: list[Any]) -> np.ndarray:
+    return np.frombuffer(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A constructor argument as JSON; our own solvers and losses by name and settings."""
+    """A constructor argument as JSON; our own solvers, losses and templates by name and settings."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.integer, np.floating, np.bool_)):

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from m3n import losses
 from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
+from m3n.estimators.base import Estimator
 from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
-from m3n.features import FeatureMap, Observed, ObservedTable, Stack, Table, chain_features
+from m3n.features import FeatureMap, Observed, ObservedTable, Stack, Table, Templates
 from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
@@ -29,7 +27,7 @@ from m3n.structures import Chain, Parts
 TEMPERATURES = {"margin": 0.0, "crf": 1.0}
 
 
-class SequenceTagger(BaseEstimator):
+class SequenceTagger(Estimator):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -49,12 +47,17 @@ class SequenceTagger(BaseEstimator):
         Stop after so many passes over the data.
     max_seconds : float or None
         Stop after this much time.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
     n_jobs : int or None
         Threads; None takes every core.
     random_state : int
         Seed of a solver that draws random numbers, if it is given by its name.
     verbose : bool
         Show a progress bar.
+    templates : Templates or None
+        Attributes to make of tokens in columns, such as ``m3n.features.CHUNKING``; X is then what
+        ``m3n.io.read_columns`` returns, or lists of tokens with one string per column.
     observed_only : bool
         Whether only pairs of an attribute and a label, and transitions, that occur in the training data get a weight:
         models of text become many times smaller. For sparse inputs.
@@ -77,6 +80,10 @@ class SequenceTagger(BaseEstimator):
         How the certificate came about.
     status_ : Status
         Why training stopped.
+    solver_ : Solver
+        The solver that was used.
+    reason_ : str
+        Why ``solver="auto"`` chose it.
     lam_ : float
         The regularisation that was used.
     n_features_in_ : int
@@ -103,9 +110,11 @@ class SequenceTagger(BaseEstimator):
         loss: str | losses.Loss = "hamming",
         max_passes: float | None = None,
         max_seconds: float | None = None,
+        rtol: float = 0.0,
         n_jobs: int | None = None,
         random_state: int = 0,
         verbose: bool = False,
+        templates: Templates | None = None,
         observed_only: bool = False,
         boundaries: bool = True,
     ):
@@ -113,12 +122,14 @@ class SequenceTagger(BaseEstimator):
         self.solver = solver
         self.lam = lam
         self.tol = tol
+        self.rtol = rtol
         self.loss = loss
         self.max_passes = max_passes
         self.max_seconds = max_seconds
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.templates = templates
         self.observed_only = observed_only
         self.boundaries = boundaries
 
@@ -131,7 +142,7 @@ class SequenceTagger(BaseEstimator):
         ----------
         X : sequences
             Each a 2-D array (positions, attributes), a CSR matrix, or a list of tokens; a token is a dict of
-            attributes or a list of strings.
+            attributes or a list of strings. With ``templates``, tokens in columns.
         y : sequences of labels
             One label per position: strings or numbers.
 
@@ -144,20 +155,21 @@ class SequenceTagger(BaseEstimator):
             raise ValueError(f"objective={self.objective!r} is not available; choose one of {tuple(TEMPERATURES)}")
         temperature = TEMPERATURES[self.objective]
         loss = None if temperature else resolve_loss(self.loss)
-        solver = self.solver if self.solver == "auto" else resolve_solver(self.solver, self.random_state)
+        resolve_solver(self.solver)  # a wrong name is refused before the data are read
         reader = SequenceReader()
-        matrix, lengths = reader.fit(X)
+        matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         features = self._features(reader, matrix, lengths, labels, len(classes))
         del matrix  # observed pairs have made their own of it
         settings: dict[str, Any] = {"loss": loss, "lam": self.lam, "temperature": temperature, "n_jobs": self.n_jobs}
         problem = Problem(Chain(lengths, len(classes)), features, labels, **settings)
-        result = self._minimize(problem, solver)
+        result = self._minimize(problem)
         self.reader_ = reader
         self.classes_ = classes
         self.lam_ = problem.lam
         self._set_weights(features, result.w)
         self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
+        self.solver_, self.reason_ = result.solver, result.reason
         return self
 
     def predict(self, X: Any) -> list[list[Any]]:
@@ -176,9 +188,8 @@ class SequenceTagger(BaseEstimator):
         structure, theta, threads = self._scores(X)
         if structure is None:
             return []
-        names = self.classes_.tolist()
-        labelling = structure.hard(theta, threads)[1]
-        return [[names[k] for k in sequence] for sequence in structure.unpack(labelling)]
+        names = np.array(self.classes_.tolist(), dtype=object)  # plain strings and numbers, looked up all at once
+        return structure.unpack(names[structure.hard(theta, threads)[1]])
 
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -226,7 +237,7 @@ class SequenceTagger(BaseEstimator):
         path : path
             Where to; an existing file is replaced in one step.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         persistence.save_tagger(self, path)
 
     def _features(
@@ -242,19 +253,24 @@ class SequenceTagger(BaseEstimator):
         node = Observed(matrix, observed_pairs(matrix, gold, count))
         return Stack(node, ObservedTable(observed_transitions(gold, lengths, count)), *ends)
 
-    def _minimize(self, problem: Problem, solver: Solver[Any] | str) -> Result:
+    def _minimize(self, problem: Problem) -> Result:
         with ExitStack() as stack:
             callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
                 problem,
-                solver,
+                self.solver,
                 tol=self.tol,
+                rtol=self.rtol,
+                seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
                 callbacks=callbacks,
             )
         if result.status is not Status.TOLERANCE:
+            from sklearn.exceptions import ConvergenceWarning
+
             text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
+            text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
         return result
 
@@ -267,18 +283,17 @@ class SequenceTagger(BaseEstimator):
         self.n_features_in_ = self.coef_.shape[0]
 
     def _scores(self, X: Any) -> tuple[Chain | None, Parts, Threads]:
-        check_is_fitted(self)
+        self._check_fitted()
         matrix, lengths = self.reader_.read(X)
         threads = Threads(self.n_jobs)
         if not len(lengths):
             return None, (), threads
         labels = len(self.classes_)
         structure = Chain(lengths, labels)
-        node, coef = self._node_map(matrix)
-        features = chain_features(node, labels)
-        w = np.concatenate([coef, self.transitions_.ravel(), self.start_, self.end_])
+        features, coef = self._node_map(matrix)
         with single_threaded_blas():
-            return structure, features.scores(w, structure.empty(), threads), threads
+            node = features.scores(coef, (np.empty(structure.shapes[0]),), threads)
+        return structure, (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy()), threads
 
     def _node_map(self, matrix: Matrix) -> tuple[FeatureMap, np.ndarray]:
         """The map from attributes to scores, and its weights."""

@@ -75,6 +75,10 @@ class FeatureMap(ABC):
     def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
         """The vector F' parts, shape (dim,)."""
 
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        """out += scale * F' parts. A map with many weights does it in place, without a vector in between."""
+        out += scale * self.adjoint(parts, threads)
+
     @abstractmethod
     def norms(self) -> Parts:
         """Feature norm of every part: shape (rows,) for arrays of rows, the table's shape for shared tables.

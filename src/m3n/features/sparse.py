@@ -1,19 +1,19 @@
 """Sparse inputs: a CSR matrix of attributes, for millions of attributes of which a token has a few.
 
-Scores walk the rows, the adjoint walks a transposed copy, made when it is first needed (training, not prediction).
-Cost of either: O(stored entries x labels).
+Cost of the scores and of the adjoint: O(stored entries x labels). Both walk the rows; entries that meet the same
+attribute again soon find its weights in the cache, so it pays to number attributes by their frequency, or in the order
+in which they are first seen: scattered at random over 59 MB of weights both took about 1.7 times as long.
 """
 
 from __future__ import annotations
-
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 
 from m3n.backends import SERIAL, Threads
+from m3n.backends.threads import Lane
 from m3n.features.base import FeatureMap, SparseRows
-from m3n.kernels.sparse import multiply
+from m3n.kernels.sparse import cut_rows, gather, scatter
 from m3n.structures.base import Parts, Rows
 
 
@@ -30,23 +30,38 @@ class Sparse(FeatureMap):
 
     def __init__(self, X: scipy.sparse.csr_array, labels: int | tuple[int, ...]):
         self.X = scipy.sparse.csr_array(X, dtype=np.float64)
+        if not self.X.has_sorted_indices:  # threads share the columns out
+            self.X = self.X.sorted_indices()
         self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
         self.width = int(np.prod(self.labels))
         self.dim = self.X.shape[1] * self.width
         self.shapes = ((self.X.shape[0], *self.labels),)
 
-    @cached_property
-    def _transposed(self) -> scipy.sparse.csr_array:
-        return scipy.sparse.csr_array(self.X.T)
+        self._lanes: dict[int, tuple[list[Lane], np.ndarray]] = {}
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
-        _product(self.X, w.reshape(-1, self.width), out[0].reshape(-1, self.width), threads)
+        X, weights, theta = self.X, w.reshape(-1, self.width), out[0].reshape(-1, self.width)
+
+        def lane(low: int, high: int) -> None:
+            gather(X.indptr, X.indices, X.data, weights, low, high, theta)
+
+        threads.run(lane, threads.lanes(X.indptr))
         return out
 
     def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.empty((self.X.shape[1], self.width))
-        _product(self._transposed, parts[0].reshape(-1, self.width), vector, threads)
-        return vector.ravel()
+        vector = np.zeros(self.dim)
+        self.add_adjoint(parts, 1.0, vector, threads)
+        return vector
+
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        X, marginals, vector = self.X, parts[0].reshape(-1, self.width), out.reshape(-1, self.width)
+        lanes, starts = self._columns(threads)
+        number = {low: k for k, (low, _) in enumerate(lanes)}
+
+        def lane(low: int, high: int) -> None:
+            scatter(starts, number[low], X.indices, X.data, marginals, scale, vector)
+
+        threads.run(lane, lanes)
 
     def norms(self) -> Parts:
         return (np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()),)
@@ -59,9 +74,14 @@ class Sparse(FeatureMap):
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Sparse(self.X[rows[0]], self.labels)
 
-
-def _product(matrix: scipy.sparse.csr_array, dense: np.ndarray, out: np.ndarray, threads: Threads) -> None:
-    def lane(low: int, high: int) -> None:
-        multiply(matrix.indptr, matrix.indices, matrix.data, dense, low, high, out)
-
-    threads.run(lane, threads.lanes(matrix.indptr))
+    def _columns(self, threads: Threads) -> tuple[list[Lane], np.ndarray]:
+        """A range of columns for every thread, and where its entries of every row begin; found once."""
+        if threads.count not in self._lanes:
+            columns = self.X.shape[1]
+            work = np.bincount(self.X.indices, minlength=columns) + 1  # an attribute costs something by itself
+            lanes = threads.lanes(np.concatenate([[0], np.cumsum(work)]))
+            edges = np.array([*(low for low, _ in lanes), columns])
+            starts = np.empty((len(edges), self.X.shape[0]), self.X.indptr.dtype)
+            cut_rows(self.X.indptr, self.X.indices, edges, starts)
+            self._lanes[threads.count] = lanes, starts
+        return self._lanes[threads.count]

@@ -65,8 +65,13 @@ class Stack(FeatureMap):
         return out
 
     def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        pieces = zip(self.maps, self._split_parts(parts), strict=True)
-        return np.concatenate([m.adjoint(piece, threads) for m, piece in pieces])
+        vector = np.zeros(self.dim)
+        self.add_adjoint(parts, 1.0, vector, threads)
+        return vector
+
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        for m, piece, part in zip(self.maps, self.split(out), self._split_parts(parts), strict=True):
+            m.add_adjoint(part, scale, piece, threads)
 
     def norms(self) -> Parts:
         return tuple(norm for m in self.maps for norm in m.norms())

@@ -6,23 +6,29 @@ A token is a dict or a collection of strings:
 
 A string value makes one attribute per (name, value) with weight 1, a number keeps its value as the weight, True counts
 as 1, False and None as nothing. Attribute numbers are given in order of appearance by one dictionary look-up per
-attribute, driven from C where the token is a list of strings or has only string values.
+attribute.
+
+Tokens that are all plain lists, or all plain dicts, are read in a few sweeps over all of their attributes that run in
+C, and types are checked there too: by the set of types that occur. Anything else (other collections, a mixture, a
+mistake) is read token by token, which is slower and can say where a mistake is.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import repeat
-from typing import Any
+from itertools import chain, compress, repeat
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 Attribute = str | tuple[str, str]
+Numbering = Callable[[Iterable[Attribute]], Iterator[int]]
 UNSEEN = -1
+TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
 
 
 class AttributeVectorizer:
@@ -56,63 +62,105 @@ class AttributeVectorizer:
         return _rows(sequences, lambda attributes: map(get, attributes, repeat(UNSEEN)), len(self.vocabulary))
 
 
-Numbering = Callable[[Iterable[Attribute]], Iterable[int]]
+class Flat(NamedTuple):
+    """All attributes of all tokens, one after another.
+
+    Attributes
+    ----------
+    attributes : iterable
+        They themselves; may be read once only.
+    weights : array or None
+        The weight of each; None: they are all 1.
+    ends : array of int (tokens + 1,)
+        Token t has the attributes ends[t] to ends[t + 1].
+    """
+
+    attributes: Iterable[Attribute]
+    weights: np.ndarray | None
+    ends: np.ndarray
 
 
 def _rows(sequences: Sequence[Sequence[Any]], number: Numbering, width: int | None) -> scipy.sparse.csr_array:
-    columns: list[int] = []
-    weights: dict[int, float] = {}  # position in ``columns`` -> weight, where it is not 1
-    ends: list[int] = [0]
+    tokens = list(chain.from_iterable(sequences))
+    flat = _flat(tokens) or _one_by_one(sequences)
+    columns = np.fromiter(number(flat.attributes), np.int64, int(flat.ends[-1]))
+    return _matrix(columns, flat.weights, flat.ends, width)
+
+
+def _flat(tokens: list[Any]) -> Flat | None:
+    """Plain lists or plain dicts without a mistake, else None."""
+    kinds = set(map(type, tokens))
+    if not (kinds <= {list, tuple} or kinds <= {dict}) or not set(map(type, chain.from_iterable(tokens))) <= {str}:
+        return None
+    ends = np.cumsum([0, *map(len, tokens)])
+    if kinds != {dict}:
+        return Flat(chain.from_iterable(tokens), None, ends)
+    if set(map(type, chain.from_iterable(map(dict.values, tokens)))) <= {str}:
+        return Flat(chain.from_iterable(map(dict.items, tokens)), None, ends)
+    return _flat_mixed(tokens, ends)
+
+
+def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray) -> Flat | None:
+    """Dicts some of whose values are no strings."""
+    values = list(chain.from_iterable(map(dict.values, tokens)))
+    roles = {kind: _role(kind) for kind in set(map(type, values))}
+    role = np.fromiter(map(roles.__getitem__, map(type, values)), np.int8, len(values))
+    weights = np.ones(len(values))
+    weights[role == NUMBER] = list(compress(values, role == NUMBER))
+    if MISTAKE in roles.values() or not np.isfinite(weights).all():
+        return None
+    kept = (role != FLAG) | np.fromiter(map(bool, values), bool, len(values))
+    pairs = compress(chain.from_iterable(map(dict.items, tokens)), kept)
+    texts = (role[kept] == TEXT).tolist()
+    attributes = [pair if text else pair[0] for pair, text in zip(pairs, texts, strict=True)]
+    return Flat(attributes, weights[kept], np.concatenate([[0], np.cumsum(kept)])[ends])
+
+
+def _role(kind: type) -> int:
+    """What a value of a type is."""
+    if issubclass(kind, str):
+        return TEXT
+    if issubclass(kind, (bool, np.bool_, type(None))):
+        return FLAG
+    return NUMBER if issubclass(kind, (int, float, np.integer, np.floating)) else MISTAKE
+
+
+def _one_by_one(sequences: Sequence[Sequence[Any]]) -> Flat:
+    """Any tokens; a mistake is named with its place."""
+    attributes, weights, ends = list[Attribute](), list[float](), [0]
     for i, sequence in enumerate(sequences):
         for t, token in enumerate(sequence):
             try:
-                _append(token, number, columns, weights)
+                for attribute, weight in _weighted(token):
+                    attributes.append(attribute)
+                    weights.append(weight)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"sequence {i}, position {t}: {error}") from None
-            ends.append(len(columns))
-    return _matrix(np.array(columns, dtype=np.int64), weights, np.array(ends), width)
+            ends.append(len(attributes))
+    return Flat(attributes, np.array(weights), np.array(ends))
 
 
-def _append(token: Any, number: Numbering, columns: list[int], weights: dict[int, float]) -> None:
-    if isinstance(token, Mapping):
-        if _all_strings(token):
-            if _all_strings(token.values()):
-                columns.extend(number(token.items()))
-            else:
-                _append_mixed(token, number, columns, weights)
-            return
-    elif not isinstance(token, str) and isinstance(token, Collection) and _all_strings(token):
-        columns.extend(number(token))
-        return
-    raise TypeError(f"a token must be a dict with string keys or a list of strings, got {token!r:.100}")
-
-
-def _append_mixed(token: Mapping[str, Any], number: Numbering, columns: list[int], weights: dict[int, float]) -> None:
-    for name, value in token.items():
-        if isinstance(value, str):
-            columns.extend(number([(name, value)]))
-        elif value is None or isinstance(value, (bool, np.bool_)):
-            columns.extend(number([name] if value else []))
-        elif isinstance(value, (int, float, np.integer, np.floating)):
-            if not math.isfinite(value):
-                raise ValueError(f"attribute {name!r} has the value {value}")
-            weights[len(columns)] = float(value)
-            columns.extend(number([name]))
-        else:
+def _weighted(token: Any) -> Iterator[tuple[Attribute, float]]:
+    if isinstance(token, str) or not isinstance(token, Collection) or not all(isinstance(name, str) for name in token):
+        raise TypeError(f"a token must be a dict with string keys or a list of strings, got {token!r:.100}")
+    pairs: Iterable[tuple[str, Any]] = token.items() if isinstance(token, Mapping) else zip(token, repeat(True))
+    for name, value in pairs:
+        role = _role(type(value))
+        if role == MISTAKE:
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r:.100}")
-
-
-def _all_strings(values: Iterable[Any]) -> bool:
-    return all(issubclass(kind, str) for kind in set(map(type, values)))
+        if role == NUMBER and not math.isfinite(value):
+            raise ValueError(f"attribute {name!r} has the value {value}")
+        if role == TEXT:
+            yield (name, value), 1.0
+        elif role == NUMBER or value:
+            yield name, float(value)
 
 
 def _matrix(
-    columns: np.ndarray, weights: dict[int, float], ends: np.ndarray, width: int | None
+    columns: np.ndarray, weights: np.ndarray | None, ends: np.ndarray, width: int | None
 ) -> scipy.sparse.csr_array:
-    data = np.ones(len(columns))
-    if weights:
-        data[np.fromiter(weights, np.int64)] = np.fromiter(weights.values(), float)
-    if width is not None and len(columns):
+    data = np.ones(len(columns)) if weights is None else weights
+    if width is not None:
         known = columns != UNSEEN
         ends = np.concatenate([[0], np.cumsum(known)])[ends]
         columns, data = columns[known], data[known]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import os
 import tempfile
@@ -42,6 +43,26 @@ def lines_of(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
         raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
+
+
+def text_of(path: str | os.PathLike[str]) -> bytes:
+    """The whole of a UTF-8 text file, unpacked if it is gzipped, without a byte order mark; checked, but not decoded.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    """
+    try:
+        content = Path(path).read_bytes()
+        if content.startswith(GZIP):
+            content = gzip.decompress(content)
+        content.decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        for _ in lines_of(path):  # slower, and says in which line it is
+            pass
+        raise
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from m3n.kernels._jit import kernel
+from m3n.kernels._jit import inlined, kernel
 from m3n.kernels.observed import add_list, spread_list
 
 
@@ -231,17 +231,26 @@ def use_of(rows, i, part):
     return low
 
 
-@kernel
+@inlined
 def weight_of(rows, r, e, j):
     """The weight through which entry e of row r scores its part j; -1 if there is none."""
-    k = rows.runs[e]
-    if e < rows.lists[r]:
-        return k + j if rows.columns.shape[0] == 0 or rows.columns[k + j] >= 0 else -1
-    while rows.columns[k] >= 0:
-        if rows.columns[k] == j:
+    at = rows.runs[e] + j
+    if e >= rows.lists[r]:
+        at = find(rows.columns, rows.runs[e], j)
+    elif rows.columns.shape[0] > 0 and rows.columns[at] < 0:
+        at = -1
+    return at
+
+
+@kernel
+def find(columns, first, j):
+    """The weight of part j in the list that begins at ``first``; -1 if there is none."""
+    k = first
+    while columns[k] >= 0:
+        if columns[k] == j:
             return k
         k += 1
-    return k if ~rows.columns[k] == j else -1
+    return k if ~columns[k] == j else -1
 
 
 @kernel

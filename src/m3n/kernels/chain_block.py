@@ -3,9 +3,6 @@
 The cliques of a sequence of length L are its L - 1 pairs of neighbouring labels, clique (t, i, j) having the number
 (t * labels + i) * labels + j; a single position has its labels as cliques. Marginals that are consistent on pairs
 belong to some distribution over sequences, so a dual on cliques is as good as one on sequences.
-
-Viterbi keeps the scores f_t(j) of the best prefixes instead of back pointers: the inner loop is then a plain maximum,
-and the path is found again by looking for the predecessor that attains it, O(labels) per position.
 """
 
 from typing import NamedTuple
@@ -15,6 +12,9 @@ import numpy as np
 from m3n.kernels import chain
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import implements
+from m3n.kernels.chain_log import soft_log
+from m3n.kernels.chain_scaled import soft_scaled
+from m3n.kernels.vector import padded
 
 
 class ChainSpace(NamedTuple):
@@ -29,30 +29,56 @@ class ChainSpace(NamedTuple):
     forbidden_end: np.ndarray  # (labels,)
 
 
+class ChainScratch(NamedTuple):
+    """Memory for one sweep; rows of the first three are padded to a multiple of eight."""
+
+    sequences: np.ndarray  # (2, longest, labels)
+    tables: np.ndarray  # (3, labels, labels)
+    vectors: np.ndarray  # (4, labels)
+    plain: np.ndarray  # (2, longest, labels), for the log domain
+    leads: np.ndarray  # (labels, labels)
+    pairs: np.ndarray  # (2, labels)
+    transition: np.ndarray  # (labels, labels)
+    ends: np.ndarray  # (2, labels): start and end scores
+    value: np.ndarray  # (1,)
+    cuts: np.ndarray  # (2,), integers
+    active: np.ndarray  # (labels,), integers
+
+
 @implements("workspace", ChainSpace)
 def _workspace(space):
-    s = space.labels
-    integers = np.zeros(2, np.int64), np.empty(s, np.int64)
-    return (
+    s, width = space.labels, padded(space.labels)
+    return ChainScratch(
+        np.empty((2, space.longest, width)),
+        np.empty((3, width, width)),
+        np.empty((4, width)),
         np.empty((2, space.longest, s)),
-        np.empty((3, s, s)),
+        np.empty((s, s)),
         np.empty((2, s)),
         np.empty((s, s)),
+        np.empty((2, s)),
         np.empty(1),
-        integers,
+        np.zeros(2, np.int64),
+        np.empty(s, np.int64),
     )
 
 
 @implements("best", ChainSpace)
 def _best(space, i, theta, parts, work):
-    length = space.offsets[i + 1] - space.offsets[i]
-    return _viterbi(space, theta, length, work[0][0], work[1], parts)
+    s, length = space.labels, space.offsets[i + 1] - space.offsets[i]
+    transition, start, end = _tables(space, theta, length, work)
+    work.tables[0, :s, :s] = transition
+    pair, forward, scores = (length + s + 2) * s, work.sequences[0], work.vectors[0]
+    value = chain.viterbi(theta, start, end, theta, pair, length, space.edges, forward, work.tables, scores, parts)
+    for t in range(length):
+        parts[t] += t * s
+    return value, _pair_parts(parts, length, s, space.edges)
 
 
 @implements("worst", ChainSpace)
 def _worst(space, i, theta, mass, parts, work):
     length = space.offsets[i + 1] - space.offsets[i]
-    return _restricted(space, theta, length, mass, work[0][0], work[1], parts)
+    return _restricted(space, theta, length, mass, work, parts)
 
 
 @implements("cliques", ChainSpace)
@@ -75,73 +101,24 @@ def _soft(space, i, theta, mu, work):
 
 
 @kernel
-def _tables(space, theta, length, tables):
+def _tables(space, theta, length, work):
     """Transition, start and end scores with -inf where the structure forbids."""
     s = space.labels
     at = length * s
     for i in range(s):
         for j in range(s):
-            tables[0, i, j] = theta[at + i * s + j] + space.forbidden[i, j]
+            work.transition[i, j] = theta[at + i * s + j] + space.forbidden[i, j]
     for j in range(s):
-        tables[1, 0, j] = theta[at + s * s + j] + space.forbidden_start[j]
-        tables[2, 0, j] = theta[at + s * s + s + j] + space.forbidden_end[j]
-    return tables[0], tables[1, 0], tables[2, 0]
+        work.ends[0, j] = theta[at + s * s + j] + space.forbidden_start[j]
+        work.ends[1, j] = theta[at + s * s + s + j] + space.forbidden_end[j]
+    return work.transition, work.ends[0], work.ends[1]
 
 
 @kernel
-def _viterbi(space, theta, length, forward, tables, parts):
-    s = space.labels
-    transition, start, end = _tables(space, theta, length, tables)
-    for j in range(s):
-        forward[0, j] = theta[j] + start[j]
-    for t in range(1, length):
-        f, g, node = forward[t - 1], forward[t], theta[t * s : t * s + s]
-        if space.edges:
-            _add_edges(space, theta, length, t, transition, tables)
-        pair = tables[1] if space.edges else transition
-        _maxima(f, pair, g)
-        for j in range(s):
-            g[j] += node[j]
-    last, value = 0, -np.inf
-    for j in range(s):
-        if forward[length - 1, j] + end[j] > value:
-            last, value = j, forward[length - 1, j] + end[j]
-    for t in range(length - 1, 0, -1):
-        parts[t] = t * s + last
-        if space.edges:
-            _add_edges(space, theta, length, t, transition, tables)
-        pair = tables[1] if space.edges else transition
-        source, top = 0, -np.inf
-        for i in range(s):
-            if forward[t - 1, i] + pair[i, last] > top:
-                source, top = i, forward[t - 1, i] + pair[i, last]
-        last = source
-    parts[0] = last
-    return value, _pair_parts(parts, length, s, space.edges)
-
-
-@kernel
-def _maxima(f, pair, g):
-    """g[j] = max_i f[i] + pair[i, j]; four rows at a time, so that g is loaded and stored a quarter as often."""
-    s = f.shape[0]
-    for j in range(s):
-        g[j] = f[0] + pair[0, j]
-    whole = 1 + (s - 1) // 4 * 4
-    for i in range(1, whole, 4):
-        a, b, c, d = pair[i], pair[i + 1], pair[i + 2], pair[i + 3]
-        p, q, u, v = f[i], f[i + 1], f[i + 2], f[i + 3]
-        for j in range(s):
-            g[j] = max(g[j], max(max(p + a[j], q + b[j]), max(u + c[j], v + d[j])))
-    for i in range(whole, s):
-        for j in range(s):
-            g[j] = max(g[j], f[i] + pair[i, j])
-
-
-@kernel
-def _restricted(space, theta, length, mass, forward, tables, parts):
-    """As ``_viterbi``, for the least score, over pairs with positive mass only."""
-    s = space.labels
-    transition, start, end = _tables(space, theta, length, tables)
+def _restricted(space, theta, length, mass, work, parts):
+    """As ``chain.viterbi``, for the least score, over pairs with positive mass only."""
+    s, forward = space.labels, work.plain[0]
+    transition, start, end = _tables(space, theta, length, work)
     for j in range(s):
         forward[0, j] = theta[j] + start[j] if length > 1 or mass[j] > 0.0 else np.inf
     for t in range(1, length):
@@ -184,16 +161,6 @@ def _step_score(space, theta, length, forward, transition, t, i, j):
 
 
 @kernel
-def _add_edges(space, theta, length, t, transition, tables):
-    """tables[1] = transition + the edge scores between positions t - 1 and t (row 0 of it, start, is used before)."""
-    s = space.labels
-    at = (length + s + 2 + (t - 1) * s) * s
-    for i in range(s):
-        for j in range(s):
-            tables[1, i, j] = transition[i, j] + theta[at + i * s + j]
-
-
-@kernel
 def _pair_parts(parts, length, s, edges):
     """From the node parts of a sequence to all of its parts, in ascending order; their number."""
     at, count = length * s, length
@@ -225,9 +192,8 @@ def list_parts(labelling, offsets, s, edges, out):
 def _marginals(space, theta, length, mu, work):
     """The kernels of the packed batch, on a batch of one."""
     s, at = space.labels, length * space.labels
-    sequences, tables, vectors, transition, values, (cuts, active) = work
-    shared, start, end = _tables(space, theta, length, tables)
-    transition[:] = shared
+    transition, start, end = _tables(space, theta, length, work)
+    values, cuts = work.value, work.cuts
     cuts[1] = length
     node = theta[:at].reshape(length, s)
     chain.add_ends(node, start, end, cuts, 0, 1)
@@ -236,9 +202,11 @@ def _marginals(space, theta, length, mu, work):
     edge = theta[at + s * s + 2 * s :].reshape(-1, s, s)
     values[0] = np.nan
     if not space.edges:
-        chain.soft_scaled(node, transition, cuts, 0, 1, mu, values, counts, sequences, tables, vectors)
+        scratch = work.sequences, work.tables, work.vectors
+        soft_scaled(node, transition, cuts, 0, 1, mu, values, counts, *scratch)
     if np.isnan(values[0]):
-        chain.soft_log(node, transition, edge, cuts, 0, 1, mu, values, counts, sequences, tables, vectors, active)
+        plain = work.plain, work.leads, work.pairs, work.active
+        soft_log(node, transition, edge, cuts, 0, 1, mu, values, counts, *plain)
     starts, ends = theta[at + s * s : at + s * s + s], theta[at + s * s + s : at + s * s + 2 * s]
     chain.sum_ends(node, cuts, 0, 1, starts, ends)
     return values[0]

@@ -6,6 +6,8 @@ The library's ``exp`` is a function call per number. This one is straight-line a
 in the last place.
 """
 
+import math
+
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -16,6 +18,7 @@ LOG2_E = 1.4426950408889634
 LOG_2_HIGH = 0.6931471803691238  # log(2) in two pieces: k * LOG_2_HIGH is exact for |k| < 2^11
 LOG_2_LOW = 1.9082149292705877e-10
 ROUNDER = 6755399441055744.0  # 1.5 * 2^52: adding it leaves round(x) in the low bits of the mantissa
+COEFFICIENTS = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
 SMALLEST = -708.0  # below it 2^k leaves the normal range: the answer is zero
 
 
@@ -42,19 +45,8 @@ def exp(x):
     shifted = safe * LOG2_E + ROUNDER
     k = shifted - ROUNDER
     r = (safe - k * LOG_2_HIGH) - k * LOG_2_LOW
-    p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = COEFFICIENTS[0]
+    for c in COEFFICIENTS[1:]:
+        p = p * r + c
     power = _as_float(_as_bits(p) + (_as_bits(shifted) << 52))
     return power if x >= SMALLEST else 0.0

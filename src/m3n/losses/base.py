@@ -63,7 +63,7 @@ class Cost:
         def lane(low: int, high: int) -> float:
             return kernels.expected_cost(marginals[0], self.gold, self.weight, self.table, low, high)
 
-        return float(sum(threads.run(lane, threads.rows(len(self.gold)))))
+        return float(sum(threads.run(lane, threads.rows(len(self.gold))))) if self.table.any() else 0.0
 
     def select(self, rows: Rows) -> Cost:
         """The costs of some rows only."""

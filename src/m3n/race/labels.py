@@ -7,24 +7,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
+from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 
 Contestants = Iterable[Solver[Any] | str] | Mapping[str, Solver[Any] | str] | Solver[Any] | str
 
 
-def label_solvers(solvers: Contestants) -> dict[str, Solver[Any]]:
+def label_solvers(solvers: Contestants, problem: Problem | None = None) -> dict[str, Solver[Any]]:
     """From a distinct label to each solver; the labels of a mapping are kept as they are.
 
     Parameters
     ----------
     solvers : list of Solver or str, or mapping of labels to them
         Solver objects or names.
+    problem : Problem or None
+        The problem, by which "auto" chooses.
     """
     if isinstance(solvers, Mapping):
-        labelled = {str(label): resolve_solver(solver) for label, solver in solvers.items()}
+        labelled = {str(label): resolve_solver(solver, problem=problem).solver for label, solver in solvers.items()}
     else:
         several = [solvers] if isinstance(solvers, (str, Solver)) else solvers
-        labelled = _distinct([resolve_solver(solver) for solver in several])
+        labelled = _distinct([resolve_solver(solver, problem=problem).solver for solver in several])
     if not labelled:
         raise ValueError("there is no solver to compare: name at least one")
     return labelled

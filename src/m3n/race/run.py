@@ -68,7 +68,7 @@ def compare(
     """
     goal = {"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds}
     check_limits(**goal)
-    labelled, entries = label_solvers(solvers), list[Entry]()
+    labelled, entries = label_solvers(solvers, problem), list[Entry]()
     try:
         for position, (name, solver) in enumerate(labelled.items(), start=1):
             shown = f"{position}/{len(labelled)} {name}"

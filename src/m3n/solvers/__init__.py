@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from m3n.problem import Problem
 from m3n.solvers.base import Solver, State
+from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import (
     BlockFrankWolfe,
     GapSampling,
@@ -13,17 +15,19 @@ from m3n.solvers.block_frank_wolfe import (
     Uniform,
 )
 from m3n.solvers.bmrm import BMRM
-from m3n.solvers.choice import choose_smooth
+from m3n.solvers.choice import Choice, choose, choose_smooth
 from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
 from m3n.solvers.lbfgs import LBFGS
+from m3n.solvers.sequential_dual import SequentialDual
 from m3n.solvers.smo import SMO
 from m3n.solvers.struct_svm import StructSVM
 from m3n.solvers.subgradient import Subgradient
 
 BY_NAME: dict[str, type[Solver[Any]]] = {
+    "batch_frank_wolfe": BatchFrankWolfe,
     "block_frank_wolfe": BlockFrankWolfe,
     "bmrm": BMRM,
     "dual_ascent": DualAscent,
@@ -31,30 +35,30 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
     "lbfgs": LBFGS,
+    "sequential_dual": SequentialDual,
     "smo": SMO,
     "struct_svm": StructSVM,
     "subgradient": Subgradient,
 }
 
 
-def resolve_solver(solver: Solver[Any] | str, seed: int = 0, temperature: float = 0.0) -> Solver[Any]:
+def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | None = None) -> Choice:
     """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
 
-    "auto" is the excessive gap method for max-margin networks and L-BFGS for a positive temperature (CRF); where the
-    problem is known, ``choose_smooth`` chooses better.
+    "auto" is what ``choose`` finds best for the problem; without a problem the name is only checked.
     """
     if isinstance(solver, Solver):
-        return solver
+        return Choice(solver)
     if solver == "auto":
-        return LBFGS() if temperature else ExcessiveGap()
+        return Choice(SequentialDual(seed=seed)) if problem is None else choose(problem, seed)
     if solver not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; choose 'auto', a solver object or one of {sorted(BY_NAME)}")
     kind: Any = BY_NAME[solver]
-    return kind(seed=seed) if hasattr(kind, "seed") else kind()
+    return Choice(kind(seed=seed) if hasattr(kind, "seed") else kind())
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BlockFrankWolfe", "DualAscent", "ExcessiveGap", "ExponentiatedGradient",
-    "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "Shuffled", "Solver", "State", "StructSVM",
-    "Subgradient", "Toward", "Uniform", "choose_smooth", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "DualAscent", "ExcessiveGap",
+    "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled",
+    "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "choose_smooth", "resolve_solver",
 ]  # fmt: skip

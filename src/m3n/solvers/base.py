@@ -59,6 +59,8 @@ class Solver(Generic[S]):
         What that says about gap ~ passes^exponent; None where the rate is not a power.
     rate_smooth : str
         The rate at a positive temperature, where it is linear as a rule and no exponent belongs to it.
+    certifies : bool
+        Whether its states know J as often as is worth while; the loop then makes no pass of its own in between.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -67,6 +69,7 @@ class Solver(Generic[S]):
     rate: ClassVar[str] = ""
     exponent: ClassVar[float | None] = None
     rate_smooth: ClassVar[str] = ""
+    certifies: ClassVar[bool] = False
 
     @property
     def restriction(self) -> str:

@@ -1,4 +1,6 @@
-"""Which solver "auto" means, chosen from the problem.
+"""What ``solver="auto"`` means: the solver that measured fastest on problems of the kind, and why.
+
+The choice depends on the problem alone, never on a clock, so that the same problem always gets the same solver.
 
 CRFs. ``DualAscent`` takes few passes, one thread and memory for every example; ``LBFGS`` many passes on all threads.
 How many more depends on how strongly one visit changes the weights, c = |x|^2 / (lam n) for a row x of features. CPU
@@ -13,22 +15,55 @@ seconds to a gap of 1e-4 of the objective, certificates included, one thread:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
+from m3n.solvers.bmrm import BMRM
 from m3n.solvers.dual_ascent import DualAscent
+from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.lbfgs import LBFGS
+from m3n.solvers.sequential_dual import SequentialDual
 
 MOST_BYTES = 1 << 31  # for the dual point of all examples
 LEAST, SLOPE = 0.25, 0.025  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the table above
 SCALING = 0.8  # a pass on k threads is k^SCALING times as quick
 
 
-def choose_smooth(problem: Problem, seed: int = 0) -> tuple[Solver[Any], str]:
-    """The solver for a positive temperature, and why.
+@dataclass(frozen=True)
+class Choice:
+    """A solver, and in a sentence why it was chosen.
+
+    Attributes
+    ----------
+    solver : Solver
+        The solver with its settings.
+    reason : str
+        Empty if the user named the solver.
+    """
+
+    solver: Solver[Any]
+    reason: str = ""
+
+
+def choose(problem: Problem, seed: int = 0) -> Choice:
+    """The solver for a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is to be minimised.
+    seed : int
+        Seed of a solver that draws random numbers.
+    """
+    return choose_smooth(problem, seed) if problem.temperature else _choose_margin(problem, seed)
+
+
+def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
+    """The solver at a positive temperature.
 
     Parameters
     ----------
@@ -37,17 +72,29 @@ def choose_smooth(problem: Problem, seed: int = 0) -> tuple[Solver[Any], str]:
     seed : int
         For a solver that draws random numbers.
     """
-    norms = problem.features.norms()[0]
+    norms, threads = problem.features.norms()[0], problem.threads.count
     change = float(np.mean(norms**2)) / (problem.lam * problem.n) if norms.size else 0.0
-    ratio = (LEAST + SLOPE * change) * problem.threads.count**SCALING
-    if ratio > 1.0:
-        return LBFGS(), f"weak regularisation for {problem.threads.count} threads: passes on all of them are quicker"
+    if (LEAST + SLOPE * change) * threads**SCALING > 1.0:
+        return Choice(LBFGS(), f"weak regularisation for {threads} threads: passes on all of them are quicker")
     try:
         blocks = problem.blocks
-    except TypeError as error:
-        return LBFGS(), f"visits of single examples are not possible: {error}"
+    except TypeError as obstacle:  # the map cannot be written out example by example
+        return Choice(LBFGS(), f"no visits of single examples ({obstacle}): L-BFGS asks for all at once")
     if not blocks.compiled:
-        return LBFGS(), f"{type(problem.structure).__name__} has no compiled visits of single examples"
+        return Choice(LBFGS(), f"{type(problem.structure).__name__} has no compiled visits of single examples")
     if 16 * int(blocks.rows.sizes.sum()) > MOST_BYTES:
-        return LBFGS(), "the dual point of all examples would be too large for memory"
-    return DualAscent(seed), "few passes are enough where examples are visited one by one"
+        return Choice(LBFGS(), "the dual point of all examples would be too large for memory")
+    return Choice(DualAscent(seed), "few passes are enough where examples are visited one by one")
+
+
+def _choose_margin(problem: Problem, seed: int) -> Choice:
+    try:
+        rows = problem.blocks.rows
+    except TypeError as obstacle:  # the map cannot be written out example by example
+        if "soft" in problem.oracles:
+            return Choice(
+                ExcessiveGap(), f"no visits of single examples ({obstacle}): excessive gap asks for all at once"
+            )
+        return Choice(BMRM(), f"no visits of single examples ({obstacle}) and no exp-oracle: a bundle method is left")
+    why = f"max-margin with {len(rows.sizes)} examples that can be visited one by one: cached outputs save oracle calls"
+    return Choice(SequentialDual(seed=seed), why)

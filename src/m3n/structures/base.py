@@ -71,6 +71,24 @@ class Structure(ABC):
     def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
         """The parts of a labelling as arrays of zeros and ones (counts where shared)."""
 
+    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
+        """The score of a labelling, example by example, shape (n,).
+
+        The default encodes every example by itself; a structure with many examples has a quicker way.
+        """
+        scores = np.empty(self.n)
+        for i in range(self.n):
+            alone, rows = self.select(np.array([i]))
+            parts = alone.encode(labelling[self.rows_of_labelling(np.array([i]))])
+            mine = (array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
+            scores[i] = sum(float(t[p != 0] @ p[p != 0]) for t, p in zip(mine, parts, strict=True))
+        return scores
+
+    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
+        """parts -= the parts of a labelling, in place."""
+        for array, indicator in zip(parts, self.encode(labelling), strict=True):
+            array -= indicator
+
     @abstractmethod
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         """The structure of some examples only, and which rows of every array of theta are theirs."""

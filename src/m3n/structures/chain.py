@@ -18,6 +18,9 @@ import numpy as np
 from m3n.backends import SERIAL, Threads
 from m3n.kernels import chain
 from m3n.kernels.chain_block import ChainSpace, list_parts
+from m3n.kernels.chain_log import soft_log
+from m3n.kernels.chain_scaled import soft_scaled
+from m3n.kernels.vector import LINE
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
 
 
@@ -76,9 +79,9 @@ class Chain(Structure):
         labelling = np.empty(len(node), np.int64)
 
         def lane(low: int, high: int) -> None:
-            vectors = np.empty((2, self.labels))
-            source = np.empty((self.lengths[low:high].max(), self.labels), np.int64)
-            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling, vectors, source)
+            (forward, _), tables, (scores, *_) = self._scratch(low, high)
+            scratch = forward, tables, scores
+            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling, *scratch)
 
         threads.run(lane, threads.lanes(self.offsets))
         return values, labelling
@@ -89,13 +92,14 @@ class Chain(Structure):
 
         def lane(low: int, high: int) -> Parts:
             counts, starts, ends = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
-            scratch = self._scratch(low, high)
+            arguments = self.offsets, low, high, mu, values, counts
             chain.add_ends(node, start, end, self.offsets, low, high)
             if not self.edges:
-                chain.soft_scaled(node, transition, self.offsets, low, high, mu, values, counts, *scratch)
+                soft_scaled(node, transition, *arguments, *self._scratch(low, high))
             if np.isnan(values[low:high]).any():
+                sequences, tables, vectors = self._scratch(low, high, padding=1)
                 active = np.empty(self.labels, np.int64)
-                chain.soft_log(node, transition, edge, self.offsets, low, high, mu, values, counts, *scratch, active)
+                soft_log(node, transition, edge, *arguments, sequences, tables[0], vectors, active)
             chain.sum_ends(node, self.offsets, low, high, starts, ends)
             return counts, starts, ends
 
@@ -134,15 +138,27 @@ class Chain(Structure):
         return labelling
 
     def unpack(self, labelling: np.ndarray) -> list[Any]:
-        return [part.tolist() for part in np.split(labelling, self.offsets[1:-1])]
+        labels, cuts = labelling.tolist(), self.offsets.tolist()
+        return [labels[a:b] for a, b in itertools.pairwise(cuts)]
 
     def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
         out = out if out is not None else self.empty()
         for array in out:
             array[:] = 0.0
-        node, counts, starts, ends, edge = self._with_edges(out)
-        chain.count(labelling, self.offsets, node, counts, starts, ends, edge)
+        self._add(labelling, 1.0, out, SERIAL)
         return out
+
+    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
+        scores = np.empty(self.n)
+
+        def lane(low: int, high: int) -> None:
+            chain.score(labelling, self.offsets, low, high, *self._with_edges(theta), scores)
+
+        threads.run(lane, threads.lanes(self.offsets))
+        return scores
+
+    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
+        self._add(labelling, -1.0, parts, threads)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         names = ("forbidden", "forbidden_start", "forbidden_end")
@@ -181,10 +197,20 @@ class Chain(Structure):
         forbid = [np.where(mask, -np.inf, array) for mask, array in zip(self.masks, shared, strict=True)]
         return node, *forbid, edge
 
-    def _scratch(self, low: int, high: int) -> Parts:
-        """What the exp-oracle's kernels need: two sequences, three tables, two vectors."""
-        s = self.labels
-        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((2, s))
+    def _scratch(self, low: int, high: int, padding: int = LINE) -> Parts:
+        """What the kernels need: two sequences, three tables, four vectors, rows padded for vector instructions."""
+        s = -(-self.labels // padding) * padding
+        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
+
+    def _add(self, labelling: np.ndarray, amount: float, parts: Parts, threads: Threads) -> None:
+        """Add an amount to the parts of a labelling."""
+        node, *shared, edge = self._with_edges(parts)
+
+        def lane(low: int, high: int) -> None:
+            chain.mark(labelling, self.offsets, low, high, amount, node, edge)
+
+        threads.run(lane, threads.lanes(self.offsets))
+        chain.tally(labelling, self.offsets, amount, *shared)
 
     def _with_edges(self, theta: Parts) -> Parts:
         return theta if self.edges else (*theta, np.empty((0, self.labels, self.labels)))

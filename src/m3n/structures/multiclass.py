@@ -66,6 +66,12 @@ class Multiclass(Structure):
         theta[np.arange(self.n), labelling] = 1.0
         return out
 
+    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
+        return theta[0][np.arange(self.n), labelling]
+
+    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
+        parts[0][np.arange(self.n), labelling] -= 1.0
+
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
 

@@ -1,0 +1,141 @@
+"""m3n itself: the same phases as its rivals, machine code loaded on a sample before the clock runs."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Stopwatch, Task
+from benchmarks.solvers.packed import Packed, ingest
+
+WARM_UP = 300  # passes over the sample: enough to meet all of a solver's machine code
+
+
+class Ours(Entry):
+    """m3n's functions.
+
+    Settings: ``solver`` (a name, "auto" if absent), ``jobs`` (threads, 1 if absent), ``tol`` (an absolute gap instead
+    of the relative one), ``watch`` (test score along the way), ``max_seconds``, ``max_passes``.
+    """
+
+    name = "m3n"
+    modules = ("m3n",)
+    ours = True
+    objectives = ("crf", "margin")
+
+    def run(self, task: Task) -> Outcome:
+        with task.clock("warm-up"):
+            brief = task.settings | {"max_seconds": None, "max_passes": WARM_UP}
+            _run(replace(task, dataset=task.dataset.small, settings=brief, clock=Clock()))
+        return _run(task)
+
+
+class FirstFit(Entry):
+    """The estimator in a new process, as a user meets it: nothing is loaded, machine code comes from the cache."""
+
+    name = "m3n, first fit"
+    modules = ("m3n",)
+    ours = True
+    objectives = ("crf", "margin")
+
+    def run(self, task: Task) -> Outcome:
+        X, y = map(list, zip(*task.dataset.sentences(task.dataset.train), strict=True))
+        with task.clock("import"):
+            from m3n import SequenceTagger
+            from m3n.estimators import sequence_tagger
+
+        known = getattr(sequence_tagger, "OBJECTIVES", self.objectives)
+        objective = task.objective.name if task.objective.name in known else "margin"
+        lam, limit = task.objective.lam(len(y)), task.settings.get("max_seconds")
+        with task.clock("train"):
+            tagger = SequenceTagger(objective, lam=lam, max_seconds=limit, n_jobs=1).fit(X, y)
+        return Outcome(notes={"objective": objective, "gap": tagger.certificate_.gap})
+
+
+def _run(task: Task) -> Outcome:
+    clock, jobs = task.clock, task.settings.get("jobs", 1)
+    with clock("ingest"):
+        packed = ingest(task.dataset)
+    score = _scorer(task, packed, jobs) if task.settings.get("watch") else None
+    with clock("train") as stopwatch:
+        watch = Watch(stopwatch, _relative(task), score)
+        problem = packed.problem(task.objective, packed.features(task.objective, packed.X), jobs)
+        result = _minimize(problem, task, watch)
+    test, lengths = _test(task, packed)
+    clock.best("file to labels", lambda: packed.tag(*_test(task, packed), result.w, jobs))
+    return Outcome(
+        found=clock.best("tag", lambda: packed.tag(test, lengths, result.w, jobs), times=5),
+        objective=problem.primal(result.w),
+        weights=packed.weights(problem.features, result.w),
+        trace=watch.trace,
+        passes=result.trace[-1].passes,
+        pass_seconds=_pass_seconds(problem, result.w),
+        notes={"weights": problem.dim, "status": str(result.status), "solver": type(result.solver).__name__},
+    )
+
+
+def _test(task: Task, packed: Packed) -> tuple[Any, np.ndarray]:
+    """The feature map of the test sequences, and their lengths."""
+    rows, lengths = packed.read(task.dataset.test)
+    return packed.features(task.objective, rows), lengths
+
+
+def _scorer(task: Task, packed: Packed, jobs: int) -> Callable[[np.ndarray], float]:
+    test, gold = _test(task, packed), task.dataset.gold()
+    return lambda w: task.dataset.score(gold, packed.tag(*test, w, jobs))
+
+
+class Watch:
+    """A callback that keeps the trace; what it spends on test scores is not charged to training.
+
+    Parameters
+    ----------
+    stopwatch : Stopwatch
+        The time of training.
+    relative : float or None
+        End the run when the gap is at most this share of the primal value.
+    score : callable or None
+        From weights to a test score.
+    """
+
+    def __init__(self, stopwatch: Stopwatch, relative: float | None, score: Callable[[np.ndarray], float] | None):
+        self.stopwatch = stopwatch
+        self.relative = relative
+        self.score = score
+        self.trace: list[Point] = []
+
+    def __call__(self, snapshot: Any) -> bool:
+        now, record = self.stopwatch.read(), snapshot.record
+        with self.stopwatch.paused():
+            score = self.score(snapshot.w) if self.score else None
+        self.trace.append(Point(*now, record.primal, record.gap, score, record.passes))
+        return self.relative is not None and record.gap <= self.relative * abs(record.primal)
+
+
+def _relative(task: Task) -> float | None:
+    return None if "tol" in task.settings else task.stop
+
+
+def _minimize(problem: Any, task: Task, watch: Watch) -> Any:
+    from m3n import minimize
+
+    settings, relative = task.settings, _relative(task)
+    goal = {"tol": settings.get("tol", 0.0)}
+    if relative is not None and "rtol" in inspect.signature(minimize).parameters:
+        goal["rtol"] = relative
+    limits = {name: settings.get(name) for name in ("max_passes", "max_seconds")}
+    return minimize(problem, settings.get("solver", "auto"), **goal, **limits, callbacks=[watch])
+
+
+def _pass_seconds(problem: Any, w: np.ndarray) -> tuple[float, float]:
+    """The shortest of some passes (objective and gradient at w), in seconds and CPU seconds."""
+    from m3n.backends.threads import single_threaded_blas
+
+    clock = Clock()
+    with single_threaded_blas():
+        clock.best("pass", lambda: problem.risk(w), times=7)
+    return clock.seconds["pass"], clock.cpu["pass"]

@@ -1,0 +1,106 @@
+"""Numbers for tuples of small integers, without a Python object per tuple.
+
+A tuple (c_1, c_2, ...) with 0 <= c_j < size_j is one integer, its key: (c_1 * size_2 + c_2) * size_3 + ... The sorted
+distinct keys are a table, and a tuple's number is the rank of its key. Where the next product could exceed 62 bits,
+keys are first replaced by their ranks in a table of their own. A negative code means "absent" and makes the tuple so.
+
+Cost: a few passes over arrays for small domains, a sort or a binary search for large ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+ABSENT = -1
+KEY_LIMIT = 2**62
+TABLE_PER_KEY = 16  # a direct table may be so many times longer than the keys before sorting is quicker
+
+
+class JointCodes:
+    """Tuples of codes, numbered in the order of their keys.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        How many codes each place of the tuple has.
+    tables : sequence of arrays
+        What an earlier object learnt.
+    """
+
+    def __init__(self, sizes: Sequence[int], tables: Sequence[np.ndarray] = ()):
+        self.sizes = tuple(sizes)
+        self.tables = list(tables)
+
+    def __len__(self) -> int:
+        return len(self.tables[-1])
+
+    def learn(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """Number the tuples that occur; ``parts[j]`` has the j-th code of every tuple."""
+        self.tables = []
+        return self._number(parts, learn=True)
+
+    def find(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        """The numbers of tuples; ABSENT for those that ``learn`` did not see."""
+        return self._number(parts, learn=False)
+
+    def split(self) -> list[np.ndarray]:
+        """The codes of all tuples that were learnt: one array per place."""
+        keys, parts = self.tables[-1], []
+        for size, table in reversed(list(zip(self.sizes[1:], self._tables_before(), strict=True))):
+            keys, code = np.divmod(keys, size)
+            keys = keys if table is None else table[keys]
+            parts.append(code)
+        return [keys, *reversed(parts)]
+
+    def _number(self, parts: Sequence[np.ndarray], learn: bool) -> np.ndarray:
+        keys, domain, level = parts[0].astype(np.int64), self.sizes[0], 0
+        for part, size in zip(parts[1:], self.sizes[1:], strict=True):
+            if domain * size > KEY_LIMIT:
+                keys, domain = self._rank(keys, domain, level, learn)
+                level += 1
+            keys = np.where((keys < 0) | (part < 0), ABSENT, keys * size + part)
+            domain *= size
+        return self._rank(keys, domain, level, learn)[0]
+
+    def _rank(self, keys: np.ndarray, domain: int, level: int, learn: bool) -> tuple[np.ndarray, int]:
+        if learn:
+            self.tables.append(_distinct(keys, domain))
+        table = self.tables[level]
+        return _ranks(keys, table, domain), len(table)
+
+    def _tables_before(self) -> list[np.ndarray | None]:
+        """For every place but the first the table that keys went through just before it, if any."""
+        domain, level, found = self.sizes[0], 0, list[np.ndarray | None]()
+        for size in self.sizes[1:]:
+            table = None
+            if domain * size > KEY_LIMIT:
+                table, level = self.tables[level], level + 1
+                domain = len(table)
+            found.append(table)
+            domain *= size
+        return found
+
+
+def _distinct(keys: np.ndarray, domain: int) -> np.ndarray:
+    """The sorted distinct keys that are not ABSENT."""
+    present = keys[keys >= 0]
+    if domain > TABLE_PER_KEY * len(keys):
+        present.sort()  # np.unique hashes, which takes eight times as long here
+        return present[np.diff(present, prepend=ABSENT) > 0]
+    seen = np.zeros(domain, dtype=bool)
+    seen[present] = True
+    return np.flatnonzero(seen)
+
+
+def _ranks(keys: np.ndarray, table: np.ndarray, domain: int) -> np.ndarray:
+    """The places of keys in a sorted table, ABSENT for those that are not in it."""
+    if not len(table):
+        return np.full(len(keys), ABSENT)
+    if domain > TABLE_PER_KEY * len(keys):
+        places = np.minimum(np.searchsorted(table, keys), len(table) - 1)
+        return np.where(table[places] == keys, places, ABSENT)
+    direct = np.full(domain + 1, ABSENT)  # the last entry is that of the key -1
+    direct[table] = np.arange(len(table))
+    return direct[keys]

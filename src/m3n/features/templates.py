@@ -1,0 +1,284 @@
+"""From tokens in columns to sparse rows, by templates.
+
+A template is a text with macros ``%x[row,column]``: the value of a column in the token that stands ``row`` places
+further. The template ``w[-1]|w[0]=%x[-1,0]|%x[0,0]`` gives "dog" after "the" the attribute ``w[-1]|w[0]=the|dog``. The
+unigram lines of a CRF++ template file (``U05:%x[-1,0]/%x[0,0]``) are such texts.
+
+No attribute is spelled out in order to be numbered: the columns come as integer codes, a template joins the shifted
+codes of its macros to one number per token (``JointCodes``), and the numbers of all templates are the CSR matrix.
+Templates take ranges of attributes in the order in which they are given, so rows are sorted and without duplicates.
+
+Two attributes of a template are the same if all of their values are, whatever their texts look like: ``a/b`` + ``c``
+and ``a`` + ``b/c`` differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from m3n.features.joint_codes import ABSENT, JointCodes
+from m3n.io.sentences import Column, Sentences
+
+MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*\]")
+UNKNOWN = re.compile(r"%[a-zA-Z]\[")
+BIGRAM = re.compile(r"B\w*:|B\d*$")
+PADDINGS = ("symbols", "marks", "none")
+MARKS = ("__BOS__", "__EOS__")
+
+
+class Template(NamedTuple):
+    """A parsed template.
+
+    Attributes
+    ----------
+    macros : tuple of pairs
+        (row, column) of every macro.
+    texts : tuple of str
+        What stands before, between and after them.
+    """
+
+    macros: tuple[tuple[int, int], ...]
+    texts: tuple[str, ...]
+
+
+@dataclass
+class Templates:
+    """Numbers the attributes that templates make at ``fit_transform``, leaves out unseen ones at ``transform``.
+
+    Parameters
+    ----------
+    patterns : sequence of str, or str
+        The templates, or the text of a template file: one per line; empty lines and lines that begin with ``#`` do not
+        count. A line that is just ``B`` is accepted too: it asks for transitions, which a tagger always has.
+    padding : {"symbols", "marks", "none"}
+        What a macro that points beyond the sentence does. "symbols": it gives ``_B-1``, ``_B-2``, ... before and
+        ``_B+1``, ... after the sentence, as in CRF++. "none": the token does not have that attribute. "marks": the
+        same, but the first token has the attribute ``__BOS__`` and the last ``__EOS__``, as in CRFsuite's examples.
+
+    Attributes
+    ----------
+    values : dict
+        From a column that the templates use to its distinct values in training.
+    attributes : list of JointCodes
+        For every template, and every mark, what it has learnt.
+
+    Examples
+    --------
+    >>> from m3n.io import Sentences
+    >>> templates = Templates(["w=%x[0,0]", "before=%x[-1,0]"], padding="none")
+    >>> templates.fit_transform(Sentences.of([[("the",), ("dog",)]])).toarray().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
+    >>> templates.names
+    ['w=the', 'w=dog', 'before=the']
+    """
+
+    patterns: Sequence[str]
+    padding: str = "symbols"
+
+    def __post_init__(self) -> None:
+        if self.padding not in PADDINGS:
+            raise ValueError(f"unknown padding {self.padding!r}; choose one of {PADDINGS}")
+        lines = self.patterns.splitlines() if isinstance(self.patterns, str) else self.patterns
+        self.patterns = tuple(line for line in map(str.strip, lines) if line and line[0] != "#" and line != "B")
+        texts = (*self.patterns, *(MARKS if self.padding == "marks" else ()))
+        if len(set(texts)) < len(texts) or not self.patterns:
+            raise ValueError("there must be at least one template, and no template may come twice")
+        self.parsed = tuple(map(_parse, texts))
+        self.values: dict[int, list[str]] = {}
+        self.attributes: list[JointCodes] = []
+
+    @property
+    def width(self) -> int:
+        """How many attributes there are."""
+        return sum(map(len, self.attributes))
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes as text, column by column."""
+        words = {column: np.array(self._words(column), dtype=object) for column in self.values}
+        names = list[str]()
+        for template, attributes in zip(self.parsed, self.attributes, strict=False):
+            joined = np.full(len(attributes), template.texts[0], dtype=object)
+            for (_, column), codes, text in zip(template.macros, attributes.split(), template.texts[1:], strict=False):
+                joined = joined + words[column][codes] + text
+            names += joined.tolist()
+        return names
+
+    def unfitted(self) -> Templates:
+        """The same templates without what they have learnt."""
+        return Templates(self.patterns, self.padding)
+
+    def restore(self, values: dict[int, list[str]], tables: Sequence[Sequence[np.ndarray]]) -> None:
+        """Take over what ``fit_transform`` has learnt elsewhere: ``values``, and the tables of all ``attributes``.
+
+        Parameters
+        ----------
+        values : dict
+            As the attribute of this name.
+        tables : sequence of sequences of arrays
+            For every one of ``attributes`` its tables.
+        """
+        self.values = values
+        self._numbers: dict[int, dict[str, int]] = {}
+        sizes = {column: len(self._words(column)) for column in values}
+        self.attributes = [
+            JointCodes([sizes[column] for _, column in template.macros] or [1], own)
+            for template, own in zip(self.parsed, tables, strict=True)
+        ]
+
+    def fit_transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
+        """Learn the attributes and return one row per token of all sentences.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Tokens in columns.
+        """
+        used = self._used_columns(sentences)
+        self.restore({k: list(sentences.columns[k].values) for k in used}, [()] * len(self.parsed))
+        codes = {k: sentences.columns[k].codes for k in used}
+        return self._matrix(codes, sentences.offsets, JointCodes.learn)
+
+    def transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
+        """One row per token of all sentences; attributes that ``fit_transform`` did not see are left out.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Tokens in columns.
+        """
+        if not self.attributes:
+            raise ValueError("these templates have no attributes yet: call fit_transform first")
+        codes = {k: self._known_codes(k, sentences.columns[k]) for k in self._used_columns(sentences)}
+        return self._matrix(codes, sentences.offsets, JointCodes.find)
+
+    def _used_columns(self, sentences: Sentences) -> list[int]:
+        """The columns that the templates use, after checking that the sentences have them."""
+        width = len(sentences.columns)
+        for pattern, template in zip(self.patterns, self.parsed, strict=False):
+            for _, column in template.macros:
+                if column >= width:
+                    what = f"reads column {column}, but the columns of the tokens are 0 to {width - 1}"
+                    raise ValueError(f"template {pattern!r} {what}")
+        return sorted({column for template in self.parsed for _, column in template.macros})
+
+    def _known_codes(self, column: int, given: Column) -> np.ndarray:
+        """A column in the codes of training: one look-up per distinct value."""
+        if column not in self._numbers:
+            self._numbers[column] = {value: code for code, value in enumerate(self.values[column])}
+        get, used, codes = self._numbers[column].get, given.values, given.codes
+        if len(codes) < len(used):  # a few of many sentences
+            which, codes = np.unique(codes, return_inverse=True)
+            used = [used[k] for k in which.tolist()]
+        return np.array([get(value, ABSENT) for value in used], dtype=np.int64)[codes]
+
+    def _words(self, column: int) -> list[str]:
+        """The texts of a column's codes: its values and, with symbols, what stands beyond the sentence."""
+        symbols = [f"_B{side}{distance + 1}" for side in "-+" for distance in range(self._reach)]
+        return self.values[column] + symbols
+
+    @property
+    def _reach(self) -> int:
+        """How many symbols each side needs."""
+        rows = [abs(row) for template in self.parsed for row, _ in template.macros]
+        return max(rows, default=0) if self.padding == "symbols" else 0
+
+    def _matrix(self, codes: dict[int, np.ndarray], offsets: np.ndarray, number: Numbering) -> scipy.sparse.csr_array:
+        window = _Window(offsets, self._reach)
+
+        @cache
+        def shifted(row: int, column: int) -> np.ndarray:
+            return window.shift(codes[column], row, len(self.values[column]))
+
+        columns, width = np.full((window.tokens, len(self.parsed)), ABSENT), 0
+        for j, (template, own) in enumerate(zip(self.parsed, self.attributes, strict=True)):
+            parts = [shifted(*macro) for macro in template.macros] or [window.constant(template.texts[0])]
+            numbers = number(own, parts)
+            columns[:, j] = np.where(numbers < 0, ABSENT, numbers + width)
+            width += len(own)
+        return _csr(columns, width)
+
+
+Numbering = Callable[[JointCodes, list[np.ndarray]], np.ndarray]
+
+
+class _Window:
+    """Looks from every token along its sentence."""
+
+    def __init__(self, offsets: np.ndarray, reach: int):
+        lengths = np.diff(offsets)
+        self.tokens = int(offsets[-1])
+        self.place = np.arange(self.tokens) - np.repeat(offsets[:-1], lengths)
+        self.last = np.repeat(lengths, lengths) - 1
+        self.reach = reach
+
+    def shift(self, codes: np.ndarray, row: int, size: int) -> np.ndarray:
+        """Codes of the tokens ``row`` places further; beyond the sentence a symbol's code, from ``size`` on."""
+        target = self.place + row
+        before, after = target < 0, target > self.last
+        moved = codes.take(np.arange(row, row + self.tokens), mode="clip").astype(np.int64)
+        if self.reach:
+            moved[before] = size - 1 - target[before]
+            moved[after] = size + self.reach - 1 + (target - self.last)[after]
+        else:
+            moved[before | after] = ABSENT
+        return moved
+
+    def constant(self, text: str) -> np.ndarray:
+        """The code 0 everywhere, or, if the text is a mark, only where that stands."""
+        if text not in MARKS:
+            return np.zeros(self.tokens, dtype=np.int64)
+        here = self.place == 0 if text == MARKS[0] else self.place == self.last
+        return np.where(here, 0, ABSENT)
+
+
+def _parse(pattern: str) -> Template:
+    if BIGRAM.match(pattern):
+        what = "asks for attributes of label pairs (B), which do not exist yet"
+        raise ValueError(f"template {pattern!r} {what}; remove it: transitions alone score pairs of labels")
+    pieces = MACRO.split(pattern)
+    macros = tuple((int(row), int(column)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True))
+    if any(map(UNKNOWN.search, pieces[::3])):
+        raise ValueError(f"template {pattern!r} has a macro that is not of the form %x[row,column], such as %x[-1,0]")
+    return Template(macros, tuple(pieces[::3]))
+
+
+def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:
+    """Ones at the columns that every row lists in ascending order, apart from those that are ABSENT."""
+    present = columns >= 0
+    ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    small = max(width, int(ends[-1])) < 2**31
+    kind = np.int32 if small else np.int64
+    indices = columns[present].astype(kind)
+    matrix = scipy.sparse.csr_array((np.ones(len(indices)), indices, ends.astype(kind)), shape=(len(columns), width))
+    matrix.has_canonical_format = True
+    return matrix
+
+
+COLUMN = {"w": 0, "pos": 1}  # of a file for chunking: word, part of speech, label
+
+
+def _named(*places: tuple[str, int]) -> str:
+    """A template such as ``w[-1]|w[0]=%x[-1,0]|%x[0,0]``."""
+    names = "|".join(f"{name}[{row}]" for name, row in places)
+    macros = "|".join(f"%x[{row},{COLUMN[name]}]" for name, row in places)
+    return f"{names}={macros}"
+
+
+CHUNKING = Templates(
+    [
+        *(_named(("w", row)) for row in range(-2, 3)),
+        *(_named(("w", row), ("w", row + 1)) for row in (-1, 0)),
+        *(_named(("pos", row)) for row in range(-2, 3)),
+        *(_named(("pos", row), ("pos", row + 1)) for row in range(-2, 2)),
+        *(_named(("pos", row), ("pos", row + 1), ("pos", row + 2)) for row in range(-2, 1)),
+    ],
+    padding="marks",
+)

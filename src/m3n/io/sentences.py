@@ -1,0 +1,173 @@
+"""Sentences of tokens in columns, kept as numbers.
+
+A column is its distinct values and, for every token, the number of its value. Whatever depends on a value alone (lower
+case, a suffix, a look-up) is then computed once per distinct value, and whatever compares tokens works on arrays. The
+lists of lists that other code wants are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Any, TypeVar, overload
+
+import numpy as np
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column of all tokens.
+
+    Attributes
+    ----------
+    values : list of str
+        The distinct values.
+    codes : array of int32 (tokens,)
+        For every token the number of its value.
+    """
+
+    values: list[str]
+    codes: np.ndarray
+
+    def strings(self) -> list[str]:
+        """The values of all tokens."""
+        return list(map(self.values.__getitem__, self.codes.tolist()))
+
+    def map(self, function: Callable[[str], str]) -> Column:
+        """The column of ``function(value)``, which is called once per distinct value."""
+        numbers, values = numbered(map(function, self.values), len(self.values))
+        return Column(values, numbers[self.codes])
+
+
+class Sentences(Sequence[list[tuple[str, ...]]]):
+    """Tokens in columns, sentence after sentence; as a sequence, lists of tuples of strings.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        The columns without the label.
+    offsets : array of int (sentences + 1,)
+        Sentence i has the tokens offsets[i] to offsets[i + 1].
+    label : Column, optional
+        The labels, if they are known.
+    """
+
+    def __init__(self, columns: Sequence[Column], offsets: np.ndarray, label: Column | None = None):
+        self.columns = tuple(columns)
+        self.offsets = np.asarray(offsets, dtype=np.int64)
+        self.label = label
+
+    @classmethod
+    def of(cls, tokens: Iterable[Sequence[Sequence[str]]]) -> Sentences:
+        """Sentences from lists of tokens, each a tuple or list with one string per column.
+
+        Parameters
+        ----------
+        tokens : iterable of sentences
+            For every token of every sentence its columns.
+        """
+        if isinstance(tokens, Sentences):
+            return tokens
+        sentences = list(tokens)
+        flat = list(chain.from_iterable(sentences))
+        if not (set(map(type, flat)) <= {tuple, list} and len(set(map(len, flat))) <= 1):
+            _complain(sentences)
+        columns = []
+        for values in zip(*flat, strict=True):
+            if set(map(type, values)) != {str}:
+                _complain(sentences)
+            codes, distinct = numbered(values, len(flat))
+            columns.append(Column(distinct, codes))
+        return cls(columns, np.cumsum([0, *map(len, sentences)]))
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Tokens of every sentence."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def tokens(self) -> list[list[tuple[str, ...]]]:
+        """For every token of every sentence its columns without the label."""
+        return self._cut(list(zip(*(column.strings() for column in self.columns), strict=True)))
+
+    @cached_property
+    def labels(self) -> list[list[str]]:
+        """The labels of every sentence."""
+        if self.label is None:
+            raise ValueError("these sentences have no labels")
+        return self._cut(self.label.strings())
+
+    def with_column(self, function: Callable[[str], str], column: int = 0) -> Sentences:
+        """The same sentences with one more column at the end: a function of another column's values.
+
+        Parameters
+        ----------
+        function : callable
+            From a string to a string; called once per distinct value.
+        column : int
+            The column that it reads.
+
+        Examples
+        --------
+        >>> Sentences.of([[("The", "DT"), ("Dog", "NN")]]).with_column(str.lower)[0]
+        [('The', 'DT', 'the'), ('Dog', 'NN', 'dog')]
+        """
+        return Sentences((*self.columns, self.columns[column].map(function)), self.offsets, self.label)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @overload
+    def __getitem__(self, which: int) -> list[tuple[str, ...]]: ...
+    @overload
+    def __getitem__(self, which: slice) -> Sentences: ...
+    def __getitem__(self, which: int | slice) -> list[tuple[str, ...]] | Sentences:
+        """One sentence as a list of tuples, or a range of sentences."""
+        if not isinstance(which, slice):
+            return self.tokens[which]
+        chosen = np.arange(len(self))[which]
+        bounds = np.stack([self.offsets[chosen], self.offsets[chosen + 1]], axis=1)
+        rows = np.concatenate([np.arange(0), *(np.arange(low, high) for low, high in bounds)])
+
+        def cut(column: Column) -> Column:
+            return Column(column.values, column.codes[rows])
+
+        label = None if self.label is None else cut(self.label)
+        return Sentences([cut(column) for column in self.columns], np.cumsum([0, *(bounds @ [-1, 1])]), label)
+
+    def _cut(self, flat: list[Any]) -> list[list[Any]]:
+        return [flat[low:high] for low, high in pairwise(self.offsets.tolist())]
+
+
+def numbered(values: Iterable[Value], count: int) -> tuple[np.ndarray, list[Value]]:
+    """Number values in order of appearance: the number of each (int32), and the distinct values.
+
+    Parameters
+    ----------
+    values : iterable
+        Anything that can be a key of a dict.
+    count : int
+        How many there are.
+    """
+    growing: defaultdict[Value, int] = defaultdict()
+    growing.default_factory = growing.__len__
+    codes = np.fromiter(map(growing.__getitem__, values), np.int32, count)
+    return codes, list(growing)
+
+
+def _complain(sentences: list[Any]) -> None:
+    """Name the first token that is no tuple of strings like the first one."""
+    width = 0
+    for i, sentence in enumerate(sentences):
+        for t, token in enumerate(sentence):
+            where = f"sequence {i}, position {t}"
+            if not isinstance(token, (tuple, list)) or not all(isinstance(value, str) for value in token):
+                raise TypeError(f"{where}: a token must be a tuple of strings, one per column, got {token!r:.100}")
+            width = width or len(token)
+            if len(token) != width:
+                raise ValueError(f"{where}: expected {width} columns as in the tokens before, found {len(token)}")

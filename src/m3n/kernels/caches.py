@@ -1,0 +1,254 @@
+"""Caches: for every example a few outputs with weights, kept as differences to gold.
+
+Most outputs that matter differ from gold at a few positions only, so a slot lists the parts in which its output y
+differs from gold: p where y has a part that gold lacks, ~p the other way round. With
+
+    d = phi(y) - phi(gold),    score = ell(y) + <w, d>,
+
+gold is the empty list of score 0, and a visit touches nothing but the features of differing parts. The Gram matrix of
+the d's of an example is kept beside them: moving weight among its outputs needs no features at all.
+
+Example i owns the slots first[i] to first[i + 1], slot first[i] being gold, and a square of ``gram`` of that size. The
+lists stand in a common pool in which nothing is ever moved by a kernel: where there is no room left it stops, and the
+caller makes room.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from m3n.kernels._jit import inlined, kernel
+from m3n.kernels.blocks import add_parts, find, use_of, weight_of
+
+
+class Caches(NamedTuple):
+    """Cached outputs of all examples."""
+
+    first: np.ndarray  # (n + 1,)
+    used: np.ndarray  # (n,) slots in use
+    alpha: np.ndarray  # (slots,) weights, summing to one for every example
+    losses: np.ndarray  # (slots,)
+    seen: np.ndarray  # (slots,) when the slot was last the best or had weight
+    starts: np.ndarray  # (slots,) where the list of a slot begins in the pool
+    lengths: np.ndarray  # (slots,)
+    squares: np.ndarray  # (n + 1,) where the Gram matrix of an example begins
+    gram: np.ndarray
+    parts: np.ndarray  # the pool: p or ~p
+    uses: np.ndarray  # the pool: which use of the example the part belongs to
+    size: np.ndarray  # (1,) how much of the pool is taken
+
+
+class Support(NamedTuple):
+    """The weights that cached outputs touch, in order of appearance: all others are zero."""
+
+    member: np.ndarray  # (dim,) whether a weight is among them
+    listed: np.ndarray  # (dim,) their numbers
+    size: np.ndarray  # (1,) how many
+
+
+class Scratch(NamedTuple):
+    """Memory of one visit, as long as the longest local theta or the largest cache."""
+
+    theta: np.ndarray  # scores of parts, where known
+    delta: np.ndarray  # amounts of parts, zero between two uses
+    marked: np.ndarray  # which of them are in use
+    touched: np.ndarray  # and their list
+    owner: np.ndarray  # the use that a touched part belongs to
+    codes: np.ndarray  # an output's list
+    scores: np.ndarray  # of the slots
+    change: np.ndarray  # of their weights
+
+
+@kernel
+def scratch(rows, caches):
+    """Memory for visits."""
+    size, most = rows.sizes.max(), 0
+    for i in range(caches.used.shape[0]):
+        most = max(most, caches.first[i + 1] - caches.first[i])
+    integers = np.empty((3, size), np.int64)
+    return Scratch(
+        np.empty(size), np.zeros(size), np.zeros(size, np.bool_), integers[0], integers[1],
+        np.empty(4 * size, np.int64), np.empty(most), np.zeros(most),
+    )  # fmt: skip
+
+
+@kernel
+def difference(gold, gold_count, parts, count, memory):
+    """The list of an output, written to ``memory.codes``; its length."""
+    moved = add_parts(memory.delta, memory.marked, memory.touched, 0, parts, count, 1.0)
+    moved = add_parts(memory.delta, memory.marked, memory.touched, moved, gold, gold_count, -1.0)
+    length = 0
+    for m in range(moved):
+        p = memory.touched[m]
+        times = int(memory.delta[p])
+        for _ in range(abs(times)):
+            memory.codes[length] = p if times > 0 else ~p
+            length += 1
+        memory.delta[p] = 0.0
+        memory.marked[p] = False
+    return length
+
+
+@kernel
+def score_slots(rows, caches, i, w, memory):
+    """Scores of all slots of example i; every part is scored once, however many slots use it. Returns how many."""
+    first, count = caches.first[i], 0
+    for k in range(caches.used[i]):
+        total = caches.losses[first + k]
+        start = caches.starts[first + k]
+        for m in range(start, start + caches.lengths[first + k]):
+            code = caches.parts[m]
+            p = code if code >= 0 else ~code
+            if not memory.marked[p]:
+                memory.marked[p] = True
+                memory.theta[p] = score_part(rows, i, p, caches.uses[m], w)
+                memory.touched[count] = p
+                count += 1
+            total += memory.theta[p] if code >= 0 else -memory.theta[p]
+        memory.scores[k] = total
+    for m in range(count):
+        memory.marked[memory.touched[m]] = False
+    return count
+
+
+@inlined
+def score_part(rows, i, p, use, w):
+    """The score of one part of example i; padding in runs is zero."""
+    k = rows.first[i] + use
+    j, r = p - rows.place[k], rows.used[k]
+    total = 0.0
+    for e in range(rows.pointers[r], rows.lists[r]):
+        total += rows.data[e] * w[np.uint64(rows.runs[e] + j)]  # unsigned: no test for negative indices
+    for e in range(rows.lists[r], rows.pointers[r + 1]):
+        at = find(rows.columns, rows.runs[e], j)
+        if at >= 0:
+            total += rows.data[e] * w[at]
+    return total
+
+
+@inlined
+def add_part(rows, i, p, use, amount, w):
+    """w += amount * the features of one part of example i, but for padding."""
+    k = rows.first[i] + use
+    j, r = p - rows.place[k], rows.used[k]
+    if rows.columns.shape[0] == 0:
+        for e in range(rows.pointers[r], rows.lists[r]):
+            w[np.uint64(rows.runs[e] + j)] += amount * rows.data[e]
+    else:
+        for e in range(rows.pointers[r], rows.lists[r]):
+            if rows.columns[rows.runs[e] + j] >= 0:
+                w[rows.runs[e] + j] += amount * rows.data[e]
+        for e in range(rows.lists[r], rows.pointers[r + 1]):
+            at = find(rows.columns, rows.runs[e], j)
+            if at >= 0:
+                w[at] += amount * rows.data[e]
+
+
+@inlined
+def enter_part(rows, i, p, use, amount, w, support):
+    """As ``add_part``; weights that no output touched before join the support."""
+    k = rows.first[i] + use
+    j, r = p - rows.place[k], rows.used[k]
+    for e in range(rows.pointers[r], rows.pointers[r + 1]):
+        at = weight_of(rows, r, e, j)
+        if at >= 0:
+            w[at] += amount * rows.data[e]
+            if not support.member[at]:
+                support.member[at] = True
+                support.listed[support.size[0]] = at
+                support.size[0] += 1
+
+
+@inlined
+def clear_part(rows, i, p, use, w):
+    """w = 0 at the features of one part."""
+    k = rows.first[i] + use
+    j, r = p - rows.place[k], rows.used[k]
+    for e in range(rows.pointers[r], rows.pointers[r + 1]):
+        at = weight_of(rows, r, e, j)
+        if at >= 0:
+            w[at] = 0.0
+
+
+@kernel
+def move(rows, caches, i, scale, w, memory):
+    """w += scale * sum_k change_k d_k, and ``change`` is zero again; the change of the loss."""
+    first, count, loss = caches.first[i], 0, 0.0
+    for k in range(caches.used[i]):
+        amount = memory.change[k]
+        if amount != 0.0:
+            memory.change[k] = 0.0
+            loss += amount * caches.losses[first + k]
+            start = caches.starts[first + k]
+            for m in range(start, start + caches.lengths[first + k]):
+                code = caches.parts[m]
+                p = code if code >= 0 else ~code
+                if not memory.marked[p]:
+                    memory.marked[p] = True
+                    memory.touched[count], memory.owner[count] = p, caches.uses[m]
+                    count += 1
+                memory.delta[p] += amount if code >= 0 else -amount
+    for m in range(count):
+        p = memory.touched[m]
+        amount = scale * memory.delta[p]
+        memory.delta[p], memory.marked[p] = 0.0, False
+        if amount != 0.0:
+            add_part(rows, i, p, memory.owner[m], amount, w)
+    return loss
+
+
+@kernel
+def known_slot(caches, i, codes, length):
+    """The slot that holds a list, or -1."""
+    for slot in range(caches.first[i], caches.first[i] + caches.used[i]):
+        if caches.lengths[slot] == length:
+            start, equal = caches.starts[slot], True
+            for m in range(length):
+                if caches.parts[start + m] != codes[m]:
+                    equal = False
+                    break
+            if equal:
+                return slot
+    return -1
+
+
+@kernel
+def room(caches, i, length):
+    """A slot for a new list of example i: an empty one, else the one without weight not seen for longest; or -1."""
+    if caches.size[0] + length > caches.parts.shape[0]:
+        return -1
+    used = caches.first[i] + caches.used[i]
+    if used < caches.first[i + 1]:
+        caches.used[i] += 1
+        return used
+    oldest = -1
+    for slot in range(caches.first[i] + 1, used):  # gold stays
+        if caches.alpha[slot] == 0.0 and (oldest < 0 or caches.seen[slot] < caches.seen[oldest]):
+            oldest = slot
+    return oldest
+
+
+@kernel
+def insert(rows, caches, support, i, slot, length, loss, stamp, zeros, memory):
+    """Put the list in ``memory.codes`` into a slot and fill its row of the Gram matrix; ``zeros`` (dim,) stays zero."""
+    start = caches.size[0]
+    caches.size[0] = start + length
+    caches.starts[slot], caches.lengths[slot] = start, length
+    caches.losses[slot], caches.alpha[slot], caches.seen[slot] = loss, 0.0, stamp
+    for m in range(length):
+        code = memory.codes[m]
+        p = code if code >= 0 else ~code
+        caches.parts[start + m] = code
+        caches.uses[start + m] = use_of(rows, i, p) - rows.first[i]
+        enter_part(rows, i, p, caches.uses[start + m], 1.0 if code >= 0 else -1.0, zeros, support)
+    score_slots(rows, caches, i, zeros, memory)  # <d_k, d_new> + ell_k
+    first, side = caches.first[i], caches.first[i + 1] - caches.first[i]
+    at, own = caches.squares[i], slot - first
+    for k in range(caches.used[i]):
+        product = memory.scores[k] - caches.losses[first + k]
+        caches.gram[at + k * side + own] = product
+        caches.gram[at + own * side + k] = product
+    for m in range(start, start + length):
+        code = caches.parts[m]
+        p = code if code >= 0 else ~code
+        clear_part(rows, i, p, caches.uses[m], zeros)
