@@ -356,7 +356,7 @@ def test_a_max_margin_solver_refuses_a_crf():
 def test_auto_trains_crfs_too():
     result = minimize(chain_problem(temperature=1.0), tol=1e-6)
     assert result.converged
-    assert type(result.solver).__name__ == "LBFGS"
+    assert type(result.solver).__name__ == "DualAscent"
     assert type(minimize(chain_problem(), tol=0.5).solver).__name__ == "SequentialDual"
 
 

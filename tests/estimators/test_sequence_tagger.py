@@ -1,5 +1,6 @@
 import pickle
 import warnings
+from itertools import chain, pairwise, product
 
 import numpy as np
 import pytest
@@ -324,10 +325,67 @@ def test_no_warning_when_converged():
 def test_every_solver_by_its_name(name):
     """Same certificate whatever the solver; the seed of those that draw random numbers is random_state."""
     train, _ = m3n.datasets.digit_strings(n_train=20, n_test=1)
-    tagger = m3n.SequenceTagger(solver=name, lam=1.0, tol=0.05, max_passes=2000, random_state=3)
+    objective = "crf" if BY_NAME[name]().oracles(0.0) is None else "margin"
+    tagger = m3n.SequenceTagger(objective, name, lam=1.0, tol=0.05, max_passes=2000, random_state=3)
     assert tagger.fit(train.inputs, train.labels).certificate_.gap <= 0.05
     again = clone(tagger).fit(train.inputs, train.labels)
     np.testing.assert_array_equal(again.coef_, tagger.coef_)
     if name == "block_frank_wolfe":
         other = clone(tagger).set_params(random_state=4).fit(train.inputs, train.labels)
         assert not np.array_equal(other.coef_, tagger.coef_)
+
+
+def test_crf_is_the_mean_negative_log_likelihood():
+    tagger = m3n.SequenceTagger(objective="crf", lam=0.1, tol=1e-9, n_jobs=1).fit(WORDS, TAGS)
+    likelihood = 0.0
+    for x, y in zip(WORDS, TAGS, strict=True):
+        scores = {labels: _score(tagger, x, labels) for labels in product(tagger.classes_, repeat=len(x))}
+        likelihood += scores[tuple(y)] - np.logaddexp.reduce(list(scores.values()))
+    weights = [tagger.coef_, tagger.transitions_, tagger.start_, tagger.end_]
+    square = sum(float((w**2).sum()) for w in weights)
+    assert tagger.certificate_.primal == pytest.approx(0.05 * square - likelihood / len(WORDS), abs=1e-12)
+
+
+def _score(tagger, x, labels):
+    names, columns = tagger.classes_.tolist(), tagger.reader_.vectorizer.vocabulary
+    numbers = [names.index(label) for label in labels]
+    total = tagger.start_[numbers[0]] + tagger.end_[numbers[-1]]
+    total += sum(tagger.coef_[columns[a], k] for token, k in zip(x, numbers, strict=True) for a in token)
+    return total + sum(tagger.transitions_[a, b] for a, b in pairwise(numbers))
+
+
+@pytest.mark.parametrize("objective", ["margin", "crf"])
+def test_observed_only(objective, tmp_path):
+    settings = {"objective": objective, "observed_only": True, "boundaries": False, "tol": 1e-6, "n_jobs": 1}
+    tagger = m3n.SequenceTagger(**settings).fit(WORDS, TAGS)
+    tokens = [token for x in WORDS for token in x]
+    seen = {(a, label) for token, label in zip(tokens, chain(*TAGS), strict=True) for a in token}
+    names, classes = tagger.reader_.vectorizer.names, tagger.classes_
+    assert tagger.coef_.shape == (len(names), len(classes))
+    stored = tagger.coef_.tocoo()
+    assert {(names[a], classes[k]) for a, k in zip(stored.row, stored.col, strict=True)} == seen
+    follows = {(a, b) for y in TAGS for a, b in pairwise(y)}
+    assert {(classes[a], classes[b]) for a, b in zip(*np.nonzero(tagger.transitions_), strict=True)} <= follows
+    assert not tagger.start_.any()
+    assert not tagger.end_.any()
+    new = [[["w=the"], ["w=dogs", "w=unseen"], ["w=barks"]]]
+    assert tagger.predict(new) == [["D", "N", "V"]]
+    tagger.save(tmp_path / "model")
+    for other in (m3n.load(tmp_path / "model"), pickle.loads(pickle.dumps(tagger))):
+        assert other.get_params() == tagger.get_params()
+        np.testing.assert_array_equal(other.coef_.toarray(), tagger.coef_.toarray())
+        np.testing.assert_array_equal(other.predict_marginals(new)[0], tagger.predict_marginals(new)[0])
+        assert other.predict(new) == tagger.predict(new)
+
+
+def test_observed_only_has_a_higher_optimum_than_all_weights():
+    some, every = (
+        m3n.SequenceTagger("crf", observed_only=observed, tol=1e-6, n_jobs=1).fit(WORDS, TAGS).certificate_
+        for observed in (True, False)
+    )
+    assert some.dual > every.primal
+
+
+def test_observed_only_refuses_dense_inputs():
+    with pytest.raises(ValueError, match="observed_only=True is for sparse inputs"):
+        m3n.SequenceTagger(observed_only=True).fit([np.ones((2, 3))], [[0, 1]])

@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse
 
 from m3n import losses, solvers
 from m3n.certificate import Certificate, Record
@@ -20,6 +21,7 @@ from m3n.loop import Status
 if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger
 
+SPARSE = ("data", "indices", "indptr")  # of a sparse coef_
 WEIGHTS = ("coef_", "transitions_", "start_", "end_")
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
@@ -68,6 +70,9 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
         "reader": {"kind": reader.kind, "width": reader.width},
     }
     tensors = {name: getattr(tagger, name) for name in WEIGHTS}
+    if scipy.sparse.issparse(tagger.coef_):
+        matrix = scipy.sparse.csr_array(tensors.pop("coef_"))
+        tensors |= {f"coef_{name}": getattr(matrix, name) for name in SPARSE}
     tensors |= _vocabulary(reader.vectorizer)
     model_file.write(path, "SequenceTagger", meta, tensors)
 
@@ -81,9 +86,15 @@ def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Seq
     tagger.certificate_ = Certificate(**meta["certificate"])
     tagger.status_ = Status(meta["status"])
     tagger.trace_ = [Record(**record) for record in meta["trace"]]
+    if "coef_data" in tensors:
+        arrays = tuple(tensors[f"coef_{name}"] for name in SPARSE)
+        shape = meta["reader"]["width"], len(tagger.classes_)
+        matrix: Any = scipy.sparse.csr_array(arrays, shape=shape)
+        matrix.check_format()  # no attributes or labels that do not exist
+        tensors["coef_"] = matrix
     for name in WEIGHTS:
         setattr(tagger, name, tensors[name])
-    tagger.n_features_in_ = len(tagger.coef_)
+    tagger.n_features_in_ = tagger.coef_.shape[0]
     tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors, tagger.templates))
     _check_shapes(tagger)
     return tagger

@@ -1,4 +1,4 @@
-"""Tagging sequences: a linear chain M3N with a scikit-learn interface."""
+"""Tagging sequences: a linear chain M3N or CRF with a scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from m3n import losses
 from m3n.backends import Threads
@@ -15,14 +16,15 @@ from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
 from m3n.estimators.base import Estimator
-from m3n.estimators.inputs import SequenceReader, flat_labels, read_labels
-from m3n.features import Stack, Templates, chain_features
+from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
+from m3n.features import FeatureMap, Observed, ObservedTable, Stack, Table, Templates
+from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Chain, Parts
 
-OBJECTIVES = ("margin",)
+TEMPERATURES = {"margin": 0.0, "crf": 1.0}
 
 
 class SequenceTagger(Estimator):
@@ -30,8 +32,9 @@ class SequenceTagger(Estimator):
 
     Parameters
     ----------
-    objective : {"margin"}
-        Training objective: the max-margin Markov network (structural SVM).
+    objective : {"margin", "crf"}
+        Training objective: the max-margin Markov network (structural SVM) or the conditional random field, that is
+        the mean negative log-likelihood.
     solver : str or Solver
         "auto", a solver's name, or a solver object.
     lam : float or None
@@ -39,7 +42,7 @@ class SequenceTagger(Estimator):
     tol : float
         Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
-        Label loss: wrong labels, wrong labels / length, or an object.
+        Label loss of ``objective="margin"``: wrong labels, wrong labels / length, or an object.
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
@@ -55,13 +58,18 @@ class SequenceTagger(Estimator):
     templates : Templates or None
         Attributes to make of tokens in columns, such as ``m3n.features.CHUNKING``; X is then what
         ``m3n.io.read_columns`` returns, or lists of tokens with one string per column.
+    observed_only : bool
+        Whether only pairs of an attribute and a label, and transitions, that occur in the training data get a weight:
+        models of text become many times smaller. For sparse inputs.
+    boundaries : bool
+        Whether the first and the last label of a sequence have scores of their own.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels, sorted.
     coef_ : array (attributes, labels)
-        Weights of the attributes.
+        Weights of the attributes; a ``scipy.sparse.csr_array`` with ``observed_only``.
     transitions_ : array (labels, labels)
         Scores of pairs of neighbouring labels.
     start_, end_ : array (labels,)
@@ -107,6 +115,8 @@ class SequenceTagger(Estimator):
         random_state: int = 0,
         verbose: bool = False,
         templates: Templates | None = None,
+        observed_only: bool = False,
+        boundaries: bool = True,
     ):
         self.objective = objective
         self.solver = solver
@@ -120,6 +130,8 @@ class SequenceTagger(Estimator):
         self.random_state = random_state
         self.verbose = verbose
         self.templates = templates
+        self.observed_only = observed_only
+        self.boundaries = boundaries
 
     def fit(self, X: Any, y: Any) -> SequenceTagger:
         """Train on labelled sequences.
@@ -139,16 +151,18 @@ class SequenceTagger(Estimator):
         SequenceTagger
             The fitted estimator itself.
         """
-        if self.objective not in OBJECTIVES:
-            raise ValueError(f"objective={self.objective!r} is not available; choose one of {OBJECTIVES}")
-        loss = resolve_loss(self.loss)
+        if self.objective not in TEMPERATURES:
+            raise ValueError(f"objective={self.objective!r} is not available; choose one of {tuple(TEMPERATURES)}")
+        temperature = TEMPERATURES[self.objective]
+        loss = None if temperature else resolve_loss(self.loss)
         resolve_solver(self.solver)  # a wrong name is refused before the data are read
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
-        features = chain_features(reader.node_map(matrix, len(classes)), len(classes))
-        structure = Chain(lengths, len(classes))
-        problem = Problem(structure, features, labels, loss=loss, lam=self.lam, n_jobs=self.n_jobs)
+        features = self._features(reader, matrix, lengths, labels, len(classes))
+        del matrix  # observed pairs have made their own of it
+        settings: dict[str, Any] = {"loss": loss, "lam": self.lam, "temperature": temperature, "n_jobs": self.n_jobs}
+        problem = Problem(Chain(lengths, len(classes)), features, labels, **settings)
         result = self._minimize(problem)
         self.reader_ = reader
         self.classes_ = classes
@@ -226,6 +240,19 @@ class SequenceTagger(Estimator):
         self._check_fitted()
         persistence.save_tagger(self, path)
 
+    def _features(
+        self, reader: SequenceReader, matrix: Matrix, lengths: np.ndarray, labels: list[list[int]], count: int
+    ) -> Stack:
+        """The feature map of the training data."""
+        ends = (Table(count) if self.boundaries else ObservedTable(np.zeros(count, bool)) for _ in range(2))
+        if not self.observed_only:
+            return Stack(reader.node_map(matrix, count), Table(count, count), *ends)
+        if reader.kind == "dense":
+            raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
+        gold = np.array([label for sequence in labels for label in sequence])
+        node = Observed(matrix, observed_pairs(matrix, gold, count))
+        return Stack(node, ObservedTable(observed_transitions(gold, lengths, count)), *ends)
+
     def _minimize(self, problem: Problem) -> Result:
         with ExitStack() as stack:
             callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
@@ -250,9 +277,10 @@ class SequenceTagger(Estimator):
     def _set_weights(self, features: Stack, w: np.ndarray) -> None:
         labels = len(self.classes_)
         coef, transitions, self.start_, self.end_ = features.split(w)
-        self.coef_ = coef.reshape(-1, labels)
+        node = features.maps[0]
+        self.coef_ = node.coefficients(coef) if isinstance(node, Observed) else coef.reshape(-1, labels)
         self.transitions_ = transitions.reshape(labels, labels)
-        self.n_features_in_ = len(self.coef_)
+        self.n_features_in_ = self.coef_.shape[0]
 
     def _scores(self, X: Any) -> tuple[Chain | None, Parts, Threads]:
         self._check_fitted()
@@ -262,10 +290,17 @@ class SequenceTagger(Estimator):
             return None, (), threads
         labels = len(self.classes_)
         structure = Chain(lengths, labels)
-        features = self.reader_.node_map(matrix, labels)
+        features, coef = self._node_map(matrix)
         with single_threaded_blas():
-            node = features.scores(self.coef_.ravel(), (np.empty(structure.shapes[0]),), threads)
+            node = features.scores(coef, (np.empty(structure.shapes[0]),), threads)
         return structure, (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy()), threads
+
+    def _node_map(self, matrix: Matrix) -> tuple[FeatureMap, np.ndarray]:
+        """The map from attributes to scores, and its weights."""
+        if not scipy.sparse.issparse(self.coef_):
+            return self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel()
+        node = Observed(matrix, self.coef_)
+        return node, node.pack(node.pairs.data)
 
 
 def resolve_loss(loss: str | losses.Loss) -> losses.Loss:

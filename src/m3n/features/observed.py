@@ -26,6 +26,7 @@ from m3n.kernels.observed import add_adjoint, arrange, scores
 from m3n.structures.base import Parts, Rows
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured
+ROWS = 1 << 14  # at a time: no copies as large as the data
 SMALL = 1 << 28  # bytes for a table of all pairs; beyond that they are sorted, which is slower
 
 
@@ -193,16 +194,24 @@ def observed_pairs(X: scipy.sparse.csr_array, gold: np.ndarray, labels: int) -> 
     csr_array of bool (attributes, labels)
         True is stored for every pair that occurs.
     """
-    X = scipy.sparse.csr_array(X)
-    keys = X.indices * np.int64(labels) + np.repeat(np.asarray(gold, dtype=np.int64), np.diff(X.indptr))
+    X, gold = scipy.sparse.csr_array(X), np.asarray(gold, dtype=np.int64)
+    pieces = (_keys(X, gold, labels, low, low + ROWS) for low in range(0, X.shape[0], ROWS))
     if X.shape[1] * labels <= SMALL:
         seen = np.zeros(X.shape[1] * labels, bool)
-        seen[keys] = True
+        for keys in pieces:
+            seen[keys] = True
         found = np.flatnonzero(seen)
     else:
-        found = np.unique(keys)
+        found = np.unique(np.concatenate([np.unique(keys) for keys in pieces]))
     pointers = np.searchsorted(found, np.arange(X.shape[1] + 1) * np.int64(labels))
     return scipy.sparse.csr_array((np.ones(len(found), bool), found % labels, pointers), (X.shape[1], labels))
+
+
+def _keys(X: scipy.sparse.csr_array, gold: np.ndarray, labels: int, low: int, high: int) -> np.ndarray:
+    """Attribute x labels + label, for the entries of some rows."""
+    pointers = X.indptr[low : high + 1]
+    labelled = np.repeat(gold[low:high], np.diff(pointers))
+    return X.indices[pointers[0] : pointers[-1]] * np.int64(labels) + labelled
 
 
 def observed_transitions(gold: np.ndarray, lengths: np.ndarray, labels: int) -> np.ndarray:

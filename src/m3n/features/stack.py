@@ -80,9 +80,12 @@ class Stack(FeatureMap):
         pieces = [m.rows() for m in self.maps]
         weights = np.concatenate([[0], self._weight_cuts])
         entries = np.cumsum([0, *(len(p.data) for p in pieces)])
+        number = np.int32 if self.dim < 1 << 31 else np.int64  # there may be as many runs as words in a book
         return SparseRows(
             np.concatenate([[0], *(p.pointers[1:] + e for p, e in zip(pieces, entries, strict=False))]),
-            np.concatenate([p.runs + cut for p, cut in zip(pieces, weights, strict=True)]),
+            np.concatenate(
+                [p.runs + cut if cut else p.runs for p, cut in zip(pieces, weights, strict=True)], dtype=number
+            ),
             np.concatenate([p.data for p in pieces]),
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),

@@ -15,7 +15,8 @@ from m3n.solvers.block_frank_wolfe import (
     Uniform,
 )
 from m3n.solvers.bmrm import BMRM
-from m3n.solvers.choice import Choice, choose
+from m3n.solvers.choice import Choice, choose, choose_smooth
+from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
@@ -29,6 +30,7 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
     "batch_frank_wolfe": BatchFrankWolfe,
     "block_frank_wolfe": BlockFrankWolfe,
     "bmrm": BMRM,
+    "dual_ascent": DualAscent,
     "excessive_gap": ExcessiveGap,
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
@@ -56,7 +58,7 @@ def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | 
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "ExcessiveGap",
+    "BMRM", "BY_NAME", "LBFGS", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "DualAscent", "ExcessiveGap",
     "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled",
-    "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "resolve_solver",
+    "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "choose_smooth", "resolve_solver",
 ]  # fmt: skip

@@ -59,7 +59,7 @@ def init(problem: Problem) -> OnlineState:
     blocks, n = problem.blocks, problem.n
     starts = np.concatenate([[0], np.cumsum(blocks.rows.sizes)])
     potentials = np.zeros(int(starts[-1]))
-    _lean(problem, starts, potentials)
+    lean(problem, starts, potentials, LEAN)
     eta, failed = np.ones(n), np.zeros(n, bool)
     if problem.temperature:
         eta[:] = min(1.0, 1.0 / problem.temperature)
@@ -81,14 +81,14 @@ def step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
     return OnlineState(u, problem.combine((1 - rho, rho), (state.w, u)), dual, _dual(problem, dual, u), passes)
 
 
-def _lean(problem: Problem, starts: np.ndarray, potentials: np.ndarray) -> None:
-    """Gold's labels on the rows that the loss speaks of get a higher potential."""
+def lean(problem: Problem, starts: np.ndarray, potentials: np.ndarray, odds: float) -> None:
+    """Gold's labels on the rows that the loss speaks of get a higher potential: ``odds`` in logarithms."""
     costs = problem.blocks.costs
     labels = costs.table.shape[1]
     rows = np.arange(len(costs.gold))
     owner = np.searchsorted(costs.first, rows, side="right") - 1
     at = starts[owner] + (rows - costs.first[owner]) * labels + costs.gold
-    potentials[at] = LEAN + np.log(max(labels - 1, 1))
+    potentials[at] = odds + np.log(max(labels - 1, 1))
 
 
 def _dual(problem: Problem, dual: Potentials, u: np.ndarray) -> float:

@@ -1,0 +1,148 @@
+"""Dual ascent for CRFs: one example at a time, every position with a step length of its own.
+
+The dual of a CRF has one block per example. In the potentials of a block the gradient of D is simple: they should be
+the example's scores under w = w(alpha), divided by T. A visit moves them there, position by position as far as a secant
+says (formulas in ``m3n.kernels.dual_ascent``), and changes w at once, so that the next example sees it. Online
+exponentiated gradient is the same with one step length for all positions of an example, which the position in most
+doubt dictates; here the others need not wait for it. Convergence is linear.
+
+The start is all but gold, where D = 0: potentials that favour its labels by ``LEAN``.
+
+State. The potentials and marginals of all examples are too large to be copied at every step. They are changed in place
+in a ``Memory`` that knows of how many steps it is the outcome. A step from a state that is not the newest (after an
+interrupted step, or from an old result) computes them anew, so it still gives what it would have given before.
+
+Letters: w = w(alpha), eta step lengths, T temperature. Cost per step: n exp-oracle calls, those of trials that were
+refused, and the sparse products. Memory: potentials and marginals of all parts of all examples, 2 n (length x labels +
+labels^2) numbers for chains.
+
+References: Collins, Globerson, Koo, Carreras, Bartlett, "Exponentiated gradient algorithms for conditional random
+fields and max-margin Markov networks", 2008; Le Priol, Piché, Lacoste-Julien, "Adaptive stochastic dual coordinate
+ascent for conditional random fields", 2018.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from m3n.kernels.dual_ascent import Ascent, sweep
+from m3n.kernels.exponentiated import fill
+from m3n.problem import Problem
+from m3n.solvers.base import Solver
+from m3n.solvers.online_eg import lean
+
+LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
+
+
+class Memory:
+    """The dual point of all examples and its w(alpha), changed in place.
+
+    Attributes
+    ----------
+    point : Ascent
+        Potentials, marginals and step lengths.
+    w : array (dim,)
+        w(alpha).
+    steps : int
+        How many steps have led to it; -1 while one is being made.
+    """
+
+    def __init__(self, problem: Problem):
+        blocks, n = problem.blocks, problem.n
+        rows = blocks.rows
+        starts = np.concatenate([[0], np.cumsum(rows.sizes)])
+        potentials = np.zeros(int(starts[-1]))
+        lean(problem, starts, potentials, LEAN)
+        eta = np.full(len(rows.used), 1.0 / problem.temperature)  # gold is certain, and its lengths are those
+        numbers = np.zeros(n), np.zeros(n)
+        self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, np.ones(n), np.zeros(n, bool))
+        self.w = np.zeros(problem.dim)
+        self.steps = 0
+        blocks.run(fill, self.point, blocks.gold, blocks.gold_counts, problem.lam, self.w)
+        problem.soft_calls += n
+
+    def advance(self, problem: Problem, seed: int) -> None:
+        """One pass over the examples in random order."""
+        order = np.random.default_rng([seed, self.steps]).permutation(problem.n)
+        steps, self.steps = self.steps + 1, -1
+        arguments = self.point, order, problem.temperature, problem.lam, steps, self.w, np.zeros(problem.dim)
+        problem.soft_calls += int(problem.blocks.run(sweep, *arguments))
+        self.steps = steps
+
+    def dual(self, problem: Problem) -> float:
+        """D(alpha)."""
+        offset = self.point.losses.mean() + problem.temperature * self.point.entropies.mean()
+        return problem.dual(self.w, float(offset))
+
+
+@dataclass(frozen=True)
+class DualAscentState:
+    """w(alpha), D(alpha) and the memory, which may have moved on since."""
+
+    w: np.ndarray
+    dual: float
+    memory: Memory
+    steps: int = 0
+
+    @property
+    def primal(self) -> float:
+        """Unknown: every visit sees other weights."""
+        return np.nan
+
+    @property
+    def stalled(self) -> bool:
+        """Never: a step that cannot raise D leaves things as they are."""
+        return False
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        return {"dual": self.dual, "eta": float(np.median(self.memory.point.eta)), "steps": self.steps}
+
+
+@dataclass(frozen=True)
+class DualAscent(Solver[DualAscentState]):
+    """Dual ascent by examples, for CRFs.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the order of the examples.
+    """
+
+    seed: int = 0
+
+    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
+    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
+    native: ClassVar[str | None] = "dual"
+    rate: ClassVar[str] = "none: for CRFs only"
+    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
+
+    @property
+    def restriction(self) -> str:
+        return "trains CRFs only, whose temperature is positive"
+
+    def oracles(self, temperature: float) -> frozenset[str] | None:
+        """None at temperature 0."""
+        return self.requires_smooth if temperature else None
+
+    def init(self, problem: Problem) -> DualAscentState:
+        """All but gold: one pass of the exp-oracle for its marginals."""
+        return _state(problem, Memory(problem))
+
+    def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
+        """One pass over the examples."""
+        memory = state.memory
+        if memory.steps != state.steps:
+            memory = Memory(problem)
+            for _ in range(state.steps):
+                memory.advance(problem, self.seed)
+        memory.advance(problem, self.seed)
+        return _state(problem, memory)
+
+
+def _state(problem: Problem, memory: Memory) -> DualAscentState:
+    return DualAscentState(memory.w.copy(), memory.dual(problem), memory, memory.steps)
