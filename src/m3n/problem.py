@@ -212,10 +212,14 @@ class Problem:
     def parts(self, count: int, seed: int = 0) -> list[Part]:
         """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
         if (count, seed) not in self._parts:
-            order = np.random.default_rng(seed).permutation(self.n)
-            blocks = [np.sort(block) for block in np.array_split(order, count)]
-            self._parts = {(count, seed): [Part(self, self._batch(block)) for block in blocks]}
+            parts = [Part(self, self._batch(block)) for block in self.cut(count, seed)]
+            self._parts = {(count, seed): parts}
         return self._parts[count, seed]
+
+    def cut(self, count: int, seed: int = 0) -> list[np.ndarray]:
+        """The examples of these parts; asking for them block by block keeps no copy of the data."""
+        order = np.random.default_rng(seed).permutation(self.n)
+        return [np.sort(block) for block in np.array_split(order, count)]
 
     @cached_property
     def _whole(self) -> _Batch:

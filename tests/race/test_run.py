@@ -168,7 +168,7 @@ def test_native_quantities_are_recorded():
 
 def test_memory_is_that_of_the_state():
     problem = chain_problem()
-    race = compare(problem, [Blind(), ExcessiveGap(memory=0)], tol=0.0, max_passes=20)
+    race = compare(problem, [Blind(), ExcessiveGap(memory=0, warm=0)], tol=0.0, max_passes=20)
     blind, eg = race.entries
     assert blind.memory == 8 * problem.dim
     assert eg.memory == 3 * 8 * problem.dim + 8  # w, alpha, the oracle's answer, and a Gram matrix of one number

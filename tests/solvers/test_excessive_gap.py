@@ -9,6 +9,7 @@ from m3n import Problem, Status, minimize
 from m3n.features import Dense, chain_features
 from m3n.losses import Hamming, NormalizedHamming
 from m3n.solvers import ExcessiveGap
+from m3n.solvers.excessive_gap import LEAST_ANSWERS, MOST_ANSWERS, ROOM
 from m3n.structures import Chain, Multiclass
 from tests.solvers.algorithm2 import Algorithm2
 from tests.tiny import Enumerated, PartCoordinates, chain_problem, iterates, multiclass_problem
@@ -53,9 +54,9 @@ def test_the_theorem_on_every_iterate(make, seed):
 def test_the_invariant_under_the_adaptive_schedule(make):
     problem = make()
     known = Enumerated.of(problem)
-    solvers = {"center": "uniform"}, {"memory": 0}, {"strength": 50.0}, {"spend": 0.0}, {"spend": 0.9}, {}
-    for solver in (ExcessiveGap(**settings) for settings in solvers):
-        state = solver.init(problem)
+    solvers = {"center": "uniform"}, {"memory": 0}, {"strength": 50.0}, {"spend": 0.0}, {"spend": 0.9}, {"warm": 1}, {}
+    for solver in (ExcessiveGap(**{"warm": 0, **settings}) for settings in solvers):
+        state = joined(problem, solver)
         previous = state
         for _ in range(150):
             state = solver.step(problem, state)
@@ -66,11 +67,91 @@ def test_the_invariant_under_the_adaptive_schedule(make):
         assert state.k > 75  # most steps succeed
 
 
+def joined(problem, solver):
+    """The first state after the warm passes."""
+    state = solver.init(problem)
+    while state.early is not None:
+        state = solver.step(problem, state)
+    return state
+
+
+@pytest.mark.parametrize("make", PROBLEMS)
+@pytest.mark.parametrize("memory", [None, 0])
+def test_the_shifted_prox_keeps_the_theorem(make, memory):
+    """After warm passes J_mu - c mu <= D, J_mu by enumeration, with the same shift c at every step."""
+    problem = make(seed=3)
+    known = Enumerated.of(problem)
+    solver = ExcessiveGap(center="uniform", warm=2, memory=memory)
+    state = joined(problem, solver)
+    shift = state.diameter - problem.log_size
+    assert shift >= 0.0
+    assert state.smoothed == pytest.approx(min(state.dual, known.smoothed(state.w, state.mu)), abs=ROUNDING)
+    for _ in range(60):
+        assert known.smoothed(state.w, state.mu) - shift * state.mu == pytest.approx(state.smoothed, abs=ROUNDING)
+        assert state.smoothed <= state.dual + ROUNDING
+        assert known.primal(state.w) - state.dual <= state.bound + ROUNDING
+        expected = known.divergence(known.gibbs(state.w, state.mu)) + shift
+        assert state.divergence == pytest.approx(expected, abs=1e-8)
+        state = solver.step(problem, state)
+
+
+def test_a_shift_is_needed_and_used():
+    """One warm pass at a low estimate leaves J_mu(w) above D: without the shift there would be no invariant."""
+    problem = chain_problem(seed=3)
+    known = Enumerated.of(problem)
+    solver = ExcessiveGap(center="uniform", warm=1)
+    state = solver.step(problem, solver.init(problem))
+    low = replace(state, early=replace(state.early, estimate=1e-3))
+    first = solver.step(problem, low)
+    assert known.smoothed(first.w, first.mu) > first.dual + 0.01
+    assert first.diameter > problem.log_size + 1.0
+    assert first.smoothed == pytest.approx(first.dual)
+
+
+def test_warm_passes_are_ordinary_steps():
+    """Every one asks the exp-oracle once per example, knows a true dual point, and the last leaves nothing behind."""
+    problem = chain_problem()
+    best = Enumerated.of(problem).dual(Enumerated.of(problem).solve())
+    solver = ExcessiveGap(warm=4)
+    duals = []
+    for k, state in enumerate(iterates(problem, solver, 6)):
+        assert (state.early is not None) == (k <= 4)
+        assert state.early is None or (state.bound == np.inf and not state.stalled)
+        assert state.dual == pytest.approx(problem.dual(state.hull[0].u, state.hull[0].b))
+        duals.append(state.dual)
+    assert 0.0 == duals[0] < duals[1] <= duals[-1] <= best
+    assert not problem._parts  # no copy of the data
+    assert ExcessiveGap(warm=0).init(problem).early is ExcessiveGap("paper").init(problem).early is None
+
+
+def test_warm_passes_save_passes():
+    problem = chain_problem(lengths=(3, 4, 5, 3, 6) * 8, labels=3, lam=0.01)
+    cold, warm = (minimize(problem, ExcessiveGap(warm=count), tol=3e-2).soft_calls for count in (0, 5))
+    assert warm < 0.8 * cold
+
+
+def test_the_seed_is_that_of_the_batches():
+    problem = chain_problem(lengths=(3, 4, 5, 3, 6) * 8, labels=3)
+    first, same, other = (joined(problem, ExcessiveGap(seed=seed)).w for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, same)
+    assert not np.array_equal(first, other)
+
+
+def test_memory_by_the_size_of_the_weights():
+    problem = chain_problem()
+    assert ExcessiveGap()._kept(problem) == MOST_ANSWERS
+    assert ExcessiveGap(memory=3)._kept(problem) == 3
+    assert ExcessiveGap("paper")._kept(problem) == 0
+    for dim, expected in ((ROOM // 10, 10), (10 * ROOM, LEAST_ANSWERS)):
+        problem.dim = dim  # nothing of that size is allocated
+        assert ExcessiveGap()._kept(problem) == expected
+
+
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_divergence_is_that_of_the_oracle_from_the_centre(make):
     problem = make()
     known = Enumerated.of(problem)
-    for state in iterates(problem, ExcessiveGap(center="uniform"), 40):
+    for state in iterates(problem, ExcessiveGap(center="uniform", warm=0), 40):
         assert state.divergence == pytest.approx(known.divergence(known.gibbs(state.w, state.mu)), abs=1e-8)
 
 
@@ -87,9 +168,10 @@ def test_spending_slack_saves_passes():
         ExcessiveGap(),
         ExcessiveGap(center="uniform"),
         ExcessiveGap(memory=0),
+        ExcessiveGap(warm=0),
         ExcessiveGap(schedule="paper", center="gold"),
     ],
-    ids=["default", "uniform", "no memory", "paper with gold centre"],
+    ids=["default", "uniform", "no memory", "cold", "paper with gold centre"],
 )
 def test_optimum_of_an_independent_qp_solver(make, solver):
     problem = make(seed=3)
@@ -102,7 +184,7 @@ def test_optimum_of_an_independent_qp_solver(make, solver):
     assert result.certificate.primal == pytest.approx(known.primal(result.w), abs=1e-12)
 
 
-@pytest.mark.parametrize("solver", [ExcessiveGap(), ExcessiveGap(memory=0), ExcessiveGap(schedule="paper")])
+@pytest.mark.parametrize("solver", [ExcessiveGap(), ExcessiveGap(memory=0, warm=0), ExcessiveGap(schedule="paper")])
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_the_dual_recomputed_from_scratch(make, solver):
     """In part coordinates the solver's vectors are marginals: alpha can be looked at, and D computed anew."""
@@ -113,7 +195,7 @@ def test_the_dual_recomputed_from_scratch(make, solver):
     lifted = Problem(plain.structure, parts, y, loss=loss, lam=plain.lam, n_jobs=1)
     gold = parts.adjoint(plain.structure.encode(plain.gold))
     for state, twin in zip(iterates(lifted, solver, 80), iterates(plain, solver, 80), strict=True):
-        if not solver.memory or solver.schedule == "paper":  # the small quadratic programme amplifies rounding
+        if solver.memory == 0 or solver.schedule == "paper":  # the small quadratic programme amplifies rounding
             assert state.dual == pytest.approx(twin.dual, abs=1e-8)
         marginals = parts.parts(gold - plain.n * plain.lam * state.hull[0].u)
         node = marginals[0]
@@ -170,7 +252,7 @@ def test_states_are_not_changed_in_place():
 
 def test_gram_matrix_stays_true():
     problem = chain_problem()
-    for state in iterates(problem, ExcessiveGap(), 100):
+    for state in iterates(problem, ExcessiveGap(memory=5), 100):
         exact = np.array([[p.u @ q.u for q in state.hull] for p in state.hull])
         np.testing.assert_allclose(state.gram, exact, rtol=1e-9, atol=1e-9)
     assert len(state.hull) == 6
@@ -206,6 +288,7 @@ def test_one_label_is_trivial(schedule):
         ({"center": "middle"}, "center must be"),
         ({"strength": -1.0}, "must not be negative"),
         ({"memory": -1}, "must not be negative"),
+        ({"warm": -1}, "must not be negative"),
         ({"spend": 1.0}, "0 <= spend < 1"),
         ({"shrink": 0.0}, "0 < shrink"),
         ({"grow": 1.0}, "0 < shrink"),
@@ -244,23 +327,24 @@ def test_memory_does_not_grow_with_n():
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
+        assert state.early is None
         assert peak < 0.1 * buffer + 60 * 8 * problem.dim
         sizes.append(state_bytes(state))
     assert sizes[0] == sizes[1]
 
 
-def test_passes_on_ocr(data_folder):
-    """A gap of 1e-1 on the handwritten words (6251 training words, lam = 0.01) within 270 exp-oracle passes."""
+@pytest.mark.parametrize(("lam", "tol", "most"), [(0.01, 1e-1, 60), (0.01, 1e-2, 130), (None, 1e-1, 330)])
+def test_passes_on_ocr(data_folder, lam, tol, most):
+    """The figures of docs/experiments.md with some room (6251 training words), certificates included."""
     from benchmarks.datasets import ocr_problem
 
-    problem = ocr_problem(data_folder, lam=0.01)
-    result = minimize(problem, ExcessiveGap(), tol=0.1, max_passes=400)
+    problem = ocr_problem(data_folder, lam=lam)
+    result = minimize(problem, ExcessiveGap(), tol=tol, max_passes=most)
     assert result.converged
-    assert result.soft_calls <= 270 * problem.n
     gaps = [record.gap for record in result.trace]
     assert all(a >= b for a, b in pairwise(gaps))
     again = Problem(
-        problem.structure, problem.features, problem.structure.unpack(problem.gold), loss=NormalizedHamming(), lam=0.01
+        problem.structure, problem.features, problem.structure.unpack(problem.gold), loss=NormalizedHamming(), lam=lam
     )
     assert again.primal(result.w) == pytest.approx(result.certificate.primal, abs=1e-9)
 

@@ -18,9 +18,9 @@ The centre moves once the gaps of a pass have fallen far enough since it last mo
     sum_j gap_j <= (1 - sqrt(q)/2) (the same sum at the last move),   q = lam/lk
     z = w + beta (w - w at the last move),   beta = (1 - sqrt q)/(1 + sqrt q)
 
-Moving it after every pass is faster on some problems and diverges on others. kappa is chosen at the first visit, where
-w = 0: ``share`` times the geometric mean of lam and the curvature lam^2 |s|^2 / b_s. It has the units of lam and
-falls with the number of batches.
+Moving it after every pass is faster on some problems and diverges on others. kappa (``proximity``) is chosen at the
+first visit, where w = 0: ``share`` times the geometric mean of lam and the curvature lam^2 |s|^2 / b_s. It has the
+units of lam and falls with the number of batches.
 
 Certificate. (u, b) belongs to a feasible alpha after every pass, but wanders with z: the best mixture of the last
 ``memory`` of them is far better. J is evaluated at a moving average of w.
@@ -34,13 +34,13 @@ References: Lacoste-Julien, Jaggi, Schmidt, Pletscher, "Block-coordinate Frank-W
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Part, Problem
+from m3n.problem import Answer, Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.hull import Hull, Point
 
@@ -92,8 +92,8 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     batches : int or None
         Number of batches, each of which costs a vector of weights. None takes 100, fewer if their vectors would need
         more than 256 MB, but at least 8.
-    kappa : float or None
-        Weight of the proximal term; 0 is plain mini-batch Frank-Wolfe, None chooses it at the first visit.
+    proximity : float or None
+        Weight kappa of the proximal term; 0 is plain mini-batch Frank-Wolfe, None chooses it at the first visit.
     share : float
         Factor of that choice, which is the geometric mean of lam and the curvature of the first step.
     memory : int
@@ -103,7 +103,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     """
 
     batches: int | None = None
-    kappa: float | None = None
+    proximity: float | None = None
     share: float = 0.5
     memory: int = 8
     seed: int = 0
@@ -118,22 +118,28 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
             raise ValueError(f"batches must be at least 1, got {self.batches}")
         if self.memory < 1:
             raise ValueError(f"memory must be at least 1, got {self.memory}")
-        if self.share < 0 or (self.kappa is not None and not 0.0 <= self.kappa < np.inf):
-            raise ValueError("kappa and share must not be negative or infinite")
+        if self.share < 0 or (self.proximity is not None and not 0.0 <= self.proximity < np.inf):
+            raise ValueError("proximity and share must not be negative or infinite")
 
     def init(self, problem: Problem) -> BatchFrankWolfeState:
         """All weight on gold: u = 0, D = 0. No oracle call."""
         zero = np.zeros(problem.dim)
         shares = (Point(zero, 0.0),) * self._count(problem)
-        kappa = np.nan if self.kappa is None else self.kappa
+        kappa = np.nan if self.proximity is None else self.proximity
         return BatchFrankWolfeState(shares, zero, zero, kappa, Hull.gold(problem), zero, 0.0)
 
     def step(self, problem: Problem, state: BatchFrankWolfeState) -> BatchFrankWolfeState:
         """One pass: a visit to every batch, then perhaps a move of the centre."""
-        run = _Pass(problem, self, state)
         parts = problem.parts(len(state.shares), self.seed)
-        for j in np.random.default_rng([self.seed, state.passes]).permutation(len(parts)):
-            run.visit(int(j), parts[j])
+        return self.visit_all(problem, state, lambda j, w: parts[j].hard(w))
+
+    def visit_all(
+        self, problem: Problem, state: BatchFrankWolfeState, ask: Callable[[int, np.ndarray], Answer]
+    ) -> BatchFrankWolfeState:
+        """A step with any oracle that answers for a batch at given weights; warm starts ask the exp-oracle."""
+        run = _Pass(problem, self, state)
+        for j in np.random.default_rng([self.seed, state.passes]).permutation(len(state.shares)):
+            run.visit(int(j), ask)
         return run.state()
 
     def _count(self, problem: Problem) -> int:
@@ -152,16 +158,16 @@ class _Pass:
         self.w = self._weights(state.z) if state.passes else self.u
         self.estimate, self.moved = 0.0, False
 
-    def visit(self, j: int, part: Part) -> None:
+    def visit(self, j: int, ask: Callable[[int, np.ndarray], Answer]) -> None:
         """The best point on the segment from the batch's alpha to the oracle's answer."""
         problem, lam, share = self.problem, self.problem.lam, self.shares[j]
-        answer = part.hard(self.w)
+        answer = ask(j, self.w)
         change = problem.combine((1 / lam, -1.0), (answer.vector, share.u))
         square, rise = problem.inner(change, change), answer.loss - share.b
         if np.isnan(self.kappa):
             self.kappa = self.solver.share * lam * np.sqrt(lam * square / rise) if rise > 0.0 else 0.0
         slope = rise - lam * problem.inner(self.w, change)
-        self.estimate += max(slope, 0.0)  # the maximum is attained by the answer, so this is gap_j
+        self.estimate += max(slope, 0.0)  # gap_j, as the answer attains the maximum; less with an exp-oracle
         curvature = lam * lam / (lam + self.kappa) * square
         gamma = min(1.0, slope / curvature) if curvature > 0.0 else 1.0
         if slope > 0.0 and gamma > 0.0:

@@ -25,9 +25,9 @@ last ``memory`` oracle answers, a quadratic programme in a handful of variables 
 undone steps serve too.
 
 The hull leaves D(alpha) well above J_mu(w). Part of that slack is spent on a lower temperature: J_mu(w) is convex in mu
-with the derivative -KL(alpha_mu(w) || q), which the pass gives away, so the step starts from
+with the derivative -d(alpha_mu(w)), which the pass gives away, so the step starts from
 
-    mu - spend (D(alpha) - J_mu(w)) / KL(alpha_mu(w) || q)
+    mu - spend (D(alpha) - J_mu(w)) / d(alpha_mu(w))
 
 instead of mu. The theorem does not cover that, the check of the invariant does: after a failure the step is tried again
 from mu itself.
@@ -35,15 +35,20 @@ from mu itself.
 ``center="gold"``: q_i(y) proportional to exp(-c ell_i(y)) instead of uniform; it only changes the weight of the loss in
 the oracle to 1 - c mu. The optimum is close to gold, the uniform distribution far from it.
 
+The start. w_1 = w(q) is far from the optimum, and D(alpha_1) is far below it. So the adaptive schedule begins with
+``warm`` passes of ``BatchFrankWolfe`` with the exp-oracle, mu max d = its estimate of the gap. The method goes on from
+any (w, alpha, mu) if d is shifted by a constant, which changes neither the oracle's answer nor the proof:
+
+    d <- d + shift,   shift = max(0, (J_mu(w) - D(alpha))/mu)     so that  J_mu(w) <= D(alpha)  with the new d.
+
 Letters: w, u, alpha, mu, tau, lam, b as in the paper; s = w(alpha_mu(w)). Cost per step: one exp-oracle pass and
-O(memory x dim). Memory: O(memory x dim), whatever n.
+O(memory x dim). Memory: O(memory x dim), whatever n; a vector for each batch during the warm passes.
 
 Reference: Zhang, Saha, Vishwanathan, "Faster Rates for Training Max-Margin Markov Networks", 2010.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -52,53 +57,13 @@ import numpy as np
 from m3n.kernels.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
+from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState
+from m3n.solvers.excessive_gap_state import ExcessiveGapState, holds, smoothed_at, warming
 from m3n.solvers.hull import Point, bordered
 
-
-@dataclass(frozen=True)
-class ExcessiveGapState:
-    """The iterate (w, alpha, mu) with what the next step needs.
-
-    ``hull`` holds alpha first and then the kept oracle answers, ``gram`` their inner products; ``oracle`` is the point
-    of alpha_mu(w).
-    """
-
-    w: np.ndarray
-    mu: float
-    smoothed: float  # J_mu(w)
-    hull: tuple[Point, ...]
-    gram: np.ndarray
-    oracle: Point
-    divergence: float  # KL(alpha_mu(w) || q)
-    dual: float  # D(alpha)
-    lipschitz: float  # L, searched or bounded
-    ceiling: float  # max|psi|^2/lam, with which the theorem guarantees every step
-    k: int = 1
-    searching: bool = True  # no step has failed yet
-    failed: bool = False  # the last trial failed
-    exhausted: bool = False  # a step failed that the theorem guarantees
-    scale: float = 0.0  # the centre is exp(-scale * ell)
-    log_z: float = 0.0  # mean log of the centre's normaliser
-    diameter: float = 0.0  # max d
-
-    @property
-    def primal(self) -> float:
-        """Unknown: the exp-oracle gives J_mu only."""
-        return np.nan
-
-    @property
-    def stalled(self) -> bool:
-        """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
-        return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
-
-    @property
-    def bound(self) -> float:
-        """J_mu(w) + mu max d - D(alpha) >= J(w) - D(alpha), without a pass of the max-oracle."""
-        return self.smoothed + self.mu * self.diameter - self.dual
-
-    @property
-    def metrics(self) -> Mapping[str, float]:
-        return {"mu": self.mu, "lipschitz": self.lipschitz, "steps": self.k, "bound": self.bound}
+MOST_ANSWERS, LEAST_ANSWERS = 20, 5  # kept oracle answers, unless told
+ROOM = 1 << 22  # numbers in their vectors together, 32 MB, unless that means fewer than LEAST_ANSWERS
+LEAST_ESTIMATE = 1e-3  # of J(0): no start at a temperature lower than that
 
 
 @dataclass(frozen=True)
@@ -114,24 +79,31 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     strength : float
         How far the gold centre leans towards gold: -log of the worst labelling's weight relative to gold's, in the
         mean over examples.
-    memory : int
-        Oracle answers kept to improve alpha (adaptive schedule only); 0 keeps none.
+    memory : int or None
+        Oracle answers kept to improve alpha (adaptive schedule only); 0 keeps none. None takes 20, fewer if their
+        vectors would need more than 32 MB, but at least 5.
     spend : float
         Share of the slack D(alpha) - J_mu(w) that is spent on a lower mu (adaptive schedule only); 0 spends none.
     radius : float or None
         Bound on max |psi|; None takes the problem's.
     shrink, grow : float
         Factors on the searched Lipschitz constant after a success and after a failure.
+    warm : int
+        Passes on mini-batches before the first step (adaptive schedule only); 0 starts as the paper does.
+    seed : int
+        Seed of these mini-batches.
     """
 
     schedule: str = "adaptive"
     center: str | None = None
     strength: float = 5.0
-    memory: int = 5
+    memory: int | None = None
     spend: float = 0.3
     radius: float | None = None
     shrink: float = 0.9
     grow: float = 2.0
+    warm: int = 5
+    seed: int = 0
 
     requires: ClassVar[frozenset[str]] = frozenset({"soft"})
     native: ClassVar[str | None] = "bound"
@@ -143,8 +115,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             raise ValueError(f"schedule must be 'adaptive' or 'paper', got {self.schedule!r}")
         if self.center not in ("gold", "uniform", None):
             raise ValueError(f"center must be 'gold', 'uniform' or None, got {self.center!r}")
-        if self.strength < 0 or self.memory < 0:
-            raise ValueError("strength and memory must not be negative")
+        if self.strength < 0 or (self.memory or 0) < 0 or self.warm < 0:
+            raise ValueError("strength, memory and warm must not be negative")
         if not 0.0 <= self.spend < 1.0:
             raise ValueError(f"spend is a share of the slack, 0 <= spend < 1, got {self.spend}")
         if not 0.0 < self.shrink <= 1.0 < self.grow:
@@ -156,7 +128,11 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         return self.schedule == "adaptive"
 
     def init(self, problem: Problem) -> ExcessiveGapState:
-        """w_1 = w(alpha_0); alpha_1 = V(alpha_0, -grad D(alpha_0)/mu_1) is the Gibbs distribution at (w_1, mu_1)."""
+        """The centre, and a start from it or from gold.
+
+        Without warm passes w_1 = w(alpha_0), where alpha_0 = q is the centre, and alpha_1 = V(alpha_0, -grad
+        D(alpha_0)/mu_1) is the Gibbs distribution at (w_1, mu_1).
+        """
         radius = problem.radius if self.radius is None else self.radius
         ceiling = radius**2 / problem.lam or 1.0  # with psi = 0 any constant will do
         scale, diameter = 0.0, problem.log_size
@@ -172,15 +148,19 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), 0.0, -np.inf, lipschitz, ceiling,
             scale=scale, log_z=start.value, diameter=diameter,
         )  # fmt: skip
+        if self.adaptive and self.warm and problem.worst_loss > 0.0 and diameter > 0.0:
+            return warming(template, self._batches(problem).init(problem))
         return self._first(problem, template)
 
     def step(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
         """One exp-oracle pass: an iteration, or a trial that raises the Lipschitz constant and may improve alpha."""
+        if state.early is not None:
+            return self._warm_step(problem, state, state.early)
         tau = self._tau(state)
         w, mu = self._propose(problem, state, tau)
-        smoothed, oracle, divergence = _smoothed(problem, state, w, mu)
+        smoothed, oracle, divergence = smoothed_at(problem, state, w, mu)
         hull, gram, dual = self._improve(problem, state, oracle, tau)
-        if not self.adaptive or _holds(smoothed, dual):
+        if not self.adaptive or holds(smoothed, dual):
             factor = (0.5 if state.searching else self.shrink) if self.adaptive else 1.0
             return replace(
                 state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence,
@@ -194,14 +174,39 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
         while True:
             mu = state.lipschitz
-            smoothed, oracle, divergence = _smoothed(problem, state, state.w, mu)
+            smoothed, oracle, divergence = smoothed_at(problem, state, state.w, mu)
             hull, gram, dual = self._improve(problem, state, oracle, 1.0)
             state = replace(
                 state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence, dual=dual
             )
-            if not self.adaptive or _holds(smoothed, dual) or state.exhausted:
+            if not self.adaptive or holds(smoothed, dual) or state.exhausted:
                 return replace(state, failed=False)
             state = self._raised(state, 4.0)
+
+    def _batches(self, problem: Problem) -> BatchFrankWolfe:
+        """The solver of the warm passes, whose hull becomes ours."""
+        return BatchFrankWolfe(memory=max(1, self._kept(problem)), seed=self.seed)
+
+    def _warm_step(self, problem: Problem, state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveGapState:
+        """A warm pass, or after the last one the pass that makes an iterate with the invariant of where it ended."""
+        estimate = min(max(early.estimate, LEAST_ESTIMATE * problem.worst_loss), problem.worst_loss)
+        mu = estimate / state.diameter
+        if early.passes >= self.warm:
+            return self._join(problem, state, mu)
+        blocks = problem.cut(len(early.shares), self.seed)
+        early = self._batches(problem).visit_all(problem, early, lambda j, w: problem.soft(w, mu, blocks[j]))
+        return warming(state, early)
+
+    def _join(self, problem: Problem, state: ExcessiveGapState, mu: float) -> ExcessiveGapState:
+        """The first iterate after warm passes: d is shifted until J_mu(w) <= D(alpha)."""
+        smoothed, oracle, divergence = smoothed_at(problem, state, state.w, mu)
+        hull, gram, dual = self._improve(problem, state, oracle, 0.0)
+        shift = max(0.0, (smoothed - dual) / mu)
+        return replace(
+            state, mu=mu, smoothed=smoothed - mu * shift, hull=hull, gram=gram, oracle=oracle, dual=dual,
+            divergence=divergence + shift, lipschitz=min(mu, state.ceiling), log_z=state.log_z + shift,
+            diameter=state.diameter + shift, early=None,
+        )  # fmt: skip
 
     def _raised(self, state: ExcessiveGapState, factor: float) -> ExcessiveGapState:
         """After a failure: a larger L, at most the ceiling, beyond which there is nothing to search."""
@@ -239,7 +244,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         weights = np.zeros(len(points))
         weights[0] = 1 - tau
         weights[-1] += tau
-        memory = self.memory if self.adaptive else 0
+        memory = self._kept(problem)
         if memory:
             maximize_on_simplex(problem.lam * gram, losses, weights)
         alpha = Point(problem.combine(weights, [p.u for p in points]), float(weights @ losses))
@@ -247,16 +252,9 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old hull to the new one
         return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
 
-
-def _smoothed(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point, float]:
-    """J_mu(w), the point of alpha_mu(w) and KL(alpha_mu(w) || q), from  risk = E[ell - <w, psi>] - mu KL."""
-    answer = problem.soft(w, mu, loss_scale=1.0 - mu * state.scale)
-    risk = answer.value - mu * state.log_z
-    divergence = (answer.loss - problem.inner(w, answer.vector) - risk) / mu
-    point = Point(problem.combine([1 / problem.lam], [answer.vector]), answer.loss)
-    return problem.lam / 2 * problem.inner(w, w) + risk, point, divergence
-
-
-def _holds(smoothed: float, dual: float) -> bool:
-    """The invariant up to rounding; a wrong verdict slows the method down but cannot harm a certificate."""
-    return smoothed <= dual + 1e-12 * max(1.0, abs(dual))
+    def _kept(self, problem: Problem) -> int:
+        """How many oracle answers are kept."""
+        if not self.adaptive:
+            return 0
+        fitting = max(LEAST_ANSWERS, min(MOST_ANSWERS, ROOM // max(problem.dim, 1)))
+        return fitting if self.memory is None else self.memory
