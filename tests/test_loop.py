@@ -79,7 +79,7 @@ def test_oracle_counter_equals_real_calls(monkeypatch):
 
 def test_time_limit():
     begin = time.perf_counter()
-    result = minimize(chain_problem(), tol=0.0, max_seconds=0.2)
+    result = minimize(chain_problem(), ExcessiveGap(), tol=0.0, max_seconds=0.2)
     assert result.status is Status.TIME_LIMIT
     assert time.perf_counter() - begin < 5.0
 
@@ -91,8 +91,8 @@ def own_passes(result, problem):
 
 def test_limits_can_spare_the_evaluation():
     problem = chain_problem()
-    charged = minimize(problem, tol=0.0, max_passes=40)
-    spared = minimize(problem, tol=0.0, max_passes=40, charge_evaluation=False)
+    charged = minimize(problem, ExcessiveGap(), tol=0.0, max_passes=40)
+    spared = minimize(problem, ExcessiveGap(), tol=0.0, max_passes=40, charge_evaluation=False)
     assert charged.status is spared.status is Status.PASS_LIMIT
     assert own_passes(spared, problem) == 40  # one pass per step: the limit is met exactly
     assert own_passes(charged, problem) < 40
@@ -101,8 +101,8 @@ def test_limits_can_spare_the_evaluation():
 
 def test_slow_callbacks_do_not_use_up_the_solvers_time():
     slow = {"tol": 0.0, "max_seconds": 0.05, "callbacks": [lambda snapshot: time.sleep(0.02)]}
-    charged = minimize(chain_problem(), **slow)
-    spared = minimize(chain_problem(), **slow, charge_evaluation=False)
+    charged = minimize(chain_problem(), ExcessiveGap(), **slow)
+    spared = minimize(chain_problem(), ExcessiveGap(), **slow, charge_evaluation=False)
     assert charged.status is spared.status is Status.TIME_LIMIT
     assert len(charged.trace) <= 4 < len(spared.trace)
     assert charged.trace[-1].solver_seconds < 0.05 <= spared.trace[-1].solver_seconds
@@ -110,7 +110,7 @@ def test_slow_callbacks_do_not_use_up_the_solvers_time():
 
 def test_callback_stops_and_all_callbacks_are_called():
     seen = []
-    result = minimize(chain_problem(), tol=0.0, callbacks=[lambda s: len(seen) >= 2, seen.append])
+    result = minimize(chain_problem(), ExcessiveGap(), tol=0.0, callbacks=[lambda s: len(seen) >= 2, seen.append])
     assert result.status is Status.CALLBACK
     assert len(seen) == 3
     assert not seen[0].w.flags.writeable
@@ -162,7 +162,7 @@ def test_a_real_control_c():
     before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
     timer.start()
-    result = minimize(chain_problem(n_jobs=2), tol=0.0, max_seconds=20)
+    result = minimize(chain_problem(n_jobs=2), ExcessiveGap(), tol=0.0, max_seconds=20)
     timer.join()
     assert result.status is Status.INTERRUPTED
     assert 0 <= result.certificate.gap < 10
@@ -180,7 +180,7 @@ def test_control_c_is_not_lost_where_exceptions_are_ignored():
         if snapshot.record.passes > 20:
             Dying()
 
-    result = minimize(chain_problem(), tol=0.0, max_seconds=20, callbacks=[make_garbage])
+    result = minimize(chain_problem(), ExcessiveGap(), tol=0.0, max_seconds=20, callbacks=[make_garbage])
     assert result.status is Status.INTERRUPTED
 
 

@@ -182,7 +182,7 @@ class _Round:
         """One pass of the oracle at the newest weights, n visits; iterates on the way join the average."""
         order = self.random.permutation(self.problem.n)
         self.passes += 1
-        for piece in np.array_split(order, PIECES):
+        for piece in np.array_split(order, min(PIECES, len(order))):
             self._visit_online(piece)
             self._take_average()
         self.problem.hard_calls += len(order)
