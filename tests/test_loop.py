@@ -357,7 +357,7 @@ def test_auto_trains_crfs_too():
     result = minimize(chain_problem(temperature=1.0), tol=1e-6)
     assert result.converged
     assert type(result.solver).__name__ == "DualAscent"
-    assert type(minimize(chain_problem(), tol=0.5).solver).__name__ == "SequentialDual"
+    assert type(minimize(chain_problem(), tol=1e-3).solver).__name__ == "SequentialDual"
 
 
 def test_a_relative_tolerance_ends_the_run():

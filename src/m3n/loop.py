@@ -166,7 +166,7 @@ def minimize(
         Weights, certificate, the reason of the stop and the trace.
     """
     check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
-    choice = resolve_solver(solver, seed, problem)
+    choice = resolve_solver(solver, seed, problem, tol, rtol)
     _check_oracles(problem, choice.solver)
     if resume is not None and type(resume.solver) is not type(choice.solver):
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(choice.solver).__name__}")

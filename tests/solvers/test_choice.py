@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from m3n import Problem, SequenceTagger, minimize
-from m3n.solvers import BatchFrankWolfe, SequentialDual, choose
+from m3n.solvers import BatchFrankWolfe, BlockFrankWolfe, SequentialDual, choose
 from m3n.structures import Multiclass
 from tests.solvers.template import lifted
 from tests.tiny import chain_problem, multiclass_problem
@@ -19,8 +19,18 @@ def test_margins_are_trained_by_sequential_dual_steps(make):
 
 
 def test_the_seed_reaches_the_solver():
-    assert minimize(chain_problem(), tol=1e-2, seed=5).solver == SequentialDual(seed=5)
-    assert minimize(chain_problem(), SequentialDual(seed=2), tol=1e-2, seed=5).solver.seed == 2
+    assert minimize(chain_problem(), tol=1e-3, seed=5).solver == SequentialDual(seed=5)
+    assert minimize(chain_problem(), SequentialDual(seed=2), tol=1e-3, seed=5).solver.seed == 2
+
+
+def test_strong_regularisation_and_a_loose_tolerance_take_plain_visits():
+    strong = chain_problem(seed=3, lam=20.0)
+    assert choose(strong, 4, tol=0.05).solver == BlockFrankWolfe(seed=4)
+    assert choose(strong, 4, rtol=0.05).solver == BlockFrankWolfe(seed=4)
+    assert "strong regularisation" in choose(strong, tol=0.05).reason
+    assert isinstance(choose(strong, tol=1e-4).solver, SequentialDual)
+    assert isinstance(choose(chain_problem(seed=3, lam=1e-3), tol=0.5).solver, SequentialDual)
+    assert minimize(strong, tol=0.05).certificate.gap <= 0.05
 
 
 def test_weights_with_their_own_inner_product_are_left_to_mini_batches():

@@ -42,7 +42,9 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
 }
 
 
-def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | None = None) -> Choice:
+def resolve_solver(
+    solver: Solver[Any] | str, seed: int = 0, problem: Problem | None = None, tol: float = 0.0, rtol: float = 0.0
+) -> Choice:
     """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
 
     "auto" is what ``choose`` finds best for the problem; without a problem the name is only checked.
@@ -50,7 +52,7 @@ def resolve_solver(solver: Solver[Any] | str, seed: int = 0, problem: Problem | 
     if isinstance(solver, Solver):
         return Choice(solver)
     if solver == "auto":
-        return Choice(SequentialDual(seed=seed)) if problem is None else choose(problem, seed)
+        return Choice(SequentialDual(seed=seed)) if problem is None else choose(problem, seed, tol, rtol)
     if solver not in BY_NAME:
         raise ValueError(f"unknown solver {solver!r}; choose 'auto', a solver object or one of {sorted(BY_NAME)}")
     kind: Any = BY_NAME[solver]
