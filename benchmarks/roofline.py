@@ -20,9 +20,8 @@ from benchmarks.datasets import LETTERS, data_folder, words
 from m3n import Problem
 from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
-from m3n.features import Sparse, chain_features
-from m3n.features.vectorizer import AttributeVectorizer
-from m3n.io.columns import attributes, read_columns
+from m3n.features import CHUNKING, Sparse, chain_features
+from m3n.io import read_columns
 from m3n.kernels.vector import load, multiply_add, splat, total
 from m3n.structures import Chain
 
@@ -97,12 +96,12 @@ def peak(jobs: int, repeats: int, rounds: int = 2_000_000) -> float:
 
 
 def chunking(jobs: int) -> Problem:
-    """CoNLL-2000 with plain attributes, or generated sentences of the same size: many attributes, 22 labels."""
+    """CoNLL-2000 with CRFsuite's template, or generated sentences of the same size: many attributes, 22 labels."""
     folder = data_folder()
     if folder is None:
         return generated(jobs)
     sentences = read_columns(folder / "conll2000" / "train.txt.gz")
-    X = AttributeVectorizer().fit_transform([attributes(sentence) for sentence in sentences.tokens])
+    X = CHUNKING.unfitted().fit_transform(sentences)
     names = {label: k for k, label in enumerate(sorted({t for y in sentences.labels for t in y}))}
     y = [[names[t] for t in labels] for labels in sentences.labels]
     features = chain_features(Sparse(X, len(names)), len(names))

@@ -389,3 +389,9 @@ def test_a_solver_that_certifies_itself_is_left_alone():
     left = minimize(chain_problem(), Certifying(), tol=0.0, max_passes=40)
     assert len(left.trace) == 2  # the start and the end
     assert len(alone.trace) > 5
+
+
+def test_what_a_solver_does_not_know_yet_is_not_recorded():
+    trace = minimize(chain_problem(), ExcessiveGap(), tol=1e-2).trace
+    assert all(np.isfinite(list(record.metrics.values())).all() for record in trace)
+    assert "mu" in trace[-1].metrics

@@ -361,7 +361,8 @@ class _Run:
             raise ValueError("cannot resume: the earlier result belongs to another problem")
 
     def _record(self) -> Record:
-        metrics = {} if self.state is None else dict(self.state.metrics)
+        known_so_far = {} if self.state is None else self.state.metrics
+        metrics = {name: value for name, value in known_so_far.items() if np.isfinite(value)}
         known = self.certificate
         seconds = time.perf_counter() - self.begin
         evaluation = self.evaluation_seconds, self.evaluation_calls

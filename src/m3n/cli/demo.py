@@ -41,15 +41,14 @@ def run(output: Path, tol: float, seed: int) -> None:
     console.print("Reading every image by itself (multiclass M3N):")
     alone = _train(independent_problem(train), tol, console)
     console.print("Reading whole strings (chain M3N):")
-    problem = chain_problem(train)
-    chain = _train(problem, tol, console)
+    chain = _train(chain_problem(train), tol, console)
     read_alone, read_chain = predict_independent(alone.w, test), predict_chain(chain.w, test)
     _print_table(console, (alone, chain), (error(read_alone, test), error(read_chain, test)))
     _explain(console, chain)
     if find_spec("matplotlib") is None:
         console.print('\nNo picture: matplotlib is missing; `pip install "m3n[plot]"` brings it.', markup=False)
         return
-    _draw(output, problem, chain, test, read_alone, read_chain)
+    _draw(output, chain, test, read_alone, read_chain)
     console.print(f"\nPicture: {output}")
 
 
@@ -95,6 +94,7 @@ def _print_table(console: Console, results: tuple[Result, Result], errors: tuple
     table.add_row("primal", *(f"{r.certificate.primal:.5f}" for r in results))
     table.add_row("dual", *(f"{r.certificate.dual:.5f}" for r in results))
     table.add_row("duality gap", *(f"{r.certificate.gap:.1e}" for r in results))
+    table.add_row("solver", *(type(r.solver).__name__ for r in results))
     table.add_row("passes", *(f"{r.trace[-1].passes:.0f}" for r in results))
     table.add_row("seconds (compiling included)", *(f"{r.seconds:.1f}" for r in results))
     console.print(table)
@@ -108,9 +108,7 @@ def _explain(console: Console, result: Result) -> None:
     )
 
 
-def _draw(
-    output: Path, problem: Problem, result: Result, test: DigitStrings, alone: list[list[int]], chain: list[list[int]]
-) -> None:
+def _draw(output: Path, result: Result, test: DigitStrings, alone: list[list[int]], chain: list[list[int]]) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -123,7 +121,7 @@ def _draw(
     upper, lower = panels
     left, right = upper.subplots(1, 2)
     plot_convergence(result.trace, left)
-    plot_gap(result.trace, right, problem)
+    plot_gap(result.trace, right)
     shown = _instructive(test, alone, chain)
     for axes, k in zip(np.atleast_1d(lower.subplots(len(shown), 1)), shown, strict=True):
         _draw_string(axes, test.images[k], test.labels[k], alone[k], chain[k])
