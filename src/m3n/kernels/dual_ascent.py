@@ -37,7 +37,7 @@ GROWTH = 2.0  # at most, from visit to visit
 VARIANCE = 0.25  # of a row, at most
 TINY = 1e-30  # below it q says nothing
 CHECKED = 8
-CLEAR = 0.3  # of the gain: what the square may take of it unchecked, in case kappa has grown threefold
+CLEAR = 0.75  # of the gain: what the square may take of it unchecked, in case kappa has grown by a third
 
 
 class Ascent(NamedTuple):

@@ -1,0 +1,40 @@
+"""Sums of runs of weights, and scores of single examples among so many weights that they are asked for in advance."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from m3n import Problem
+from m3n.features import Sparse, chain_features
+from m3n.kernels.blocks import gather
+from m3n.kernels.runs import NEAR, sum_runs
+from m3n.structures import Chain
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 5, 8, 22, 24, 25, 27, 28, 50])
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_sums_of_runs(width, count, random):
+    w, data = random.normal(size=500), random.normal(size=count + 2)
+    runs = random.integers(500 - width, size=count + 2).astype(np.int32)
+    room = np.full(width + 4, 7.0)
+    sum_runs(runs, data, 1, 1 + count, w, room[2:-2])
+    expected = sum((data[e] * w[runs[e] : runs[e] + width] for e in range(1, 1 + count)), np.zeros(width))
+    np.testing.assert_allclose(room[2:-2], expected, atol=1e-12)
+    assert (room[[0, 1, -2, -1]] == 7.0).all()  # nothing beyond the parts is written
+
+
+@pytest.mark.parametrize("labels", [3, 12])
+def test_many_weights(labels, random):
+    lengths = np.array([2, 1, 30])
+    X = scipy.sparse.csr_array(scipy.sparse.random_array((33, 8000), density=0.01, rng=random))
+    features = chain_features(Sparse(X, labels), labels)
+    y = [[0] * length for length in lengths]
+    problem = Problem(Chain(lengths, labels), features, y, n_jobs=1)
+    assert problem.dim > NEAR
+    w, rows = random.normal(size=problem.dim), problem.blocks.rows
+    theta = features.scores(w, problem.structure.empty())
+    for i, first in enumerate(np.cumsum(lengths) - lengths):
+        local = np.empty(rows.sizes[i])
+        gather(rows, i, w, local)
+        expected = [theta[0][first : first + lengths[i]], *theta[1:4]]
+        np.testing.assert_allclose(local, np.concatenate([part.ravel() for part in expected]), atol=1e-12)
