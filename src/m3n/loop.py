@@ -380,7 +380,7 @@ class _Run:
 def _patience(trace: list[Record], tol: float) -> float:
     """Passes until the next certificate.
 
-    A third of all passes so far, but at most ten or a twentieth of them; up to half or twice as long where the last two
+    A third of all passes so far, but at most ten or a twentieth of them; a quarter to twice of it where the last two
     certificates promise to reach the tolerance sooner or much later, by a power law.
     """
     last = trace[-1]
@@ -391,7 +391,7 @@ def _patience(trace: list[Record], tol: float) -> float:
     slope = np.log(past[-1].gap / last.gap) / np.log(last.passes / past[-1].passes)
     growth = np.exp(min(max(np.log(last.gap / tol), 0.0) / slope, 1.0))
     expected = last.passes * (growth - 1.0) - 1.0  # the last pass is for the certificate
-    return float(max(1.0, min(max(expected, usual / 2), 2 * usual)))
+    return float(max(1.0, min(max(expected, usual / 4), 2 * usual)))
 
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
