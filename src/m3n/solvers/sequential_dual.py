@@ -203,11 +203,12 @@ class _Round:
             self._make_room(at < len(order))
 
     def sweeps(self) -> int:
-        """How many cached sweeps: few while the caches are poor, then as many as the oracle's price justifies."""
+        """How many cached sweeps: few while the caches are poor, later as many as the oracle's price justifies."""
         most = self.solver.sweeps
         if most is None:
             most = int(np.clip(SWEEPS * _price(self.blocks.rows, self.parts), *MOST_SWEEPS))
-        return min(most, 2**self.passes - 1) if self.passes > 1 else 0  # after one pass they gain nothing
+        # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
+        return min(most, 2**self.passes - 1, self.passes + 3) if self.passes > 1 else 0
 
     def sweep(self, lazily: bool) -> None:
         """Visit examples without a call of the oracle."""
