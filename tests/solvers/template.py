@@ -81,4 +81,4 @@ class SolverTemplate:
         other = lifted(problem)
         for state, twin in zip(iterates(problem, self.solver, 8), iterates(other, self.solver, 8), strict=True):
             np.testing.assert_allclose(other.features.weights(twin.w), state.w, rtol=1e-6, atol=1e-8)
-            assert twin.dual == pytest.approx(state.dual, rel=1e-6)  # small quadratic programmes amplify rounding
+            assert twin.dual == pytest.approx(state.dual, rel=1e-7)

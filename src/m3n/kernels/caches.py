@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_part, add_parts, clear_part, entries_of, find, score_part, spread_part, use_of
+from m3n.kernels.blocks import add_parts, use_of
+from m3n.kernels.parts import add_part, clear_part, entries_of, find, score_part, spread_part
 
 
 class Caches(NamedTuple):

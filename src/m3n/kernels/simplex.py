@@ -8,7 +8,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 
-MOST_STEPS = 500
+MOST_STEPS = 5000
 ENOUGH = 1e-10  # of the spread of gradients at the start: far below what the answer is used for
 
 

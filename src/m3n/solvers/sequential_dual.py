@@ -126,7 +126,7 @@ class SequentialDual(Solver[SequentialDualState]):
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
     native: ClassVar[str | None] = "duality_gap_estimate"
-    rate: ClassVar[str] = "n + sqrt(n R^2 / (lam eps))"
+    rate: ClassVar[str] = "1 + sqrt(R^2 / (n lam eps))"
     exponent: ClassVar[float | None] = -2.0
     certifies: ClassVar[bool] = True
 
