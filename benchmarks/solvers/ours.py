@@ -63,7 +63,9 @@ def _run(task: Task) -> Outcome:
     score = _scorer(task, packed, jobs) if task.settings.get("watch") else None
     with clock("train") as stopwatch:
         watch = Watch(stopwatch, _relative(task), score)
-        problem = packed.problem(task.objective, packed.features(task.objective, packed.X), jobs)
+        features = packed.features(task.objective, packed.X)
+        packed = packed.without_rows()
+        problem = packed.problem(task.objective, features, jobs)
         result = _minimize(problem, task, watch)
     test, lengths = _test(task, packed)
     clock.best("file to labels", lambda: packed.tag(*_test(task, packed), result.w, jobs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -74,6 +74,12 @@ class Packed:
             return features.Stack(features.Sparse(X, labels), features.Table(labels, labels), none, none)
         pairs, follows = self._observed
         return features.Stack(features.Observed(X, pairs), features.ObservedTable(follows), none, none)
+
+    def without_rows(self) -> Packed:
+        """The rest, once the feature map has made its own of the matrix; estimators let go of it, too."""
+        rest = replace(self, X=None)
+        rest.__dict__.update({name: value for name, value in self.__dict__.items() if name == "_observed"})
+        return rest
 
     @cached_property
     def _observed(self) -> tuple[Any, np.ndarray]:

@@ -15,6 +15,7 @@ import numpy as np
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.kernels._jit import uncached
 from m3n.kernels.blocks import Costs, Rows
+from m3n.kernels.sparse import sum_squares
 from m3n.losses import Cost
 from m3n.structures.base import Structure
 
@@ -144,6 +145,6 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
     columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
     data = np.ascontiguousarray(sparse.data, dtype=np.float64)
-    owner = np.repeat(np.arange(len(widths)), np.diff(pointers))
-    squares = np.bincount(owner, data**2, minlength=len(widths))
+    squares = np.empty(len(widths))
+    sum_squares(pointers, data, squares)
     return Rows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

@@ -103,6 +103,17 @@ def test_adjoint_and_selection(random):
     np.testing.assert_array_equal(some[0], whole[0][chosen])
 
 
+def test_a_stack_shares_its_entries(random):
+    features = chain_map(*data(random))
+    w = random.normal(size=features.dim)
+    before = features.scores(w, tuple(np.empty(s) for s in features.shapes))
+    rows = features.rows()
+    assert np.shares_memory(rows.data, features.maps[0].data)
+    assert np.shares_memory(rows.runs, features.maps[0].runs)
+    after = features.scores(w, tuple(np.empty(s) for s in features.shapes))
+    np.testing.assert_array_equal(after[0], before[0])
+
+
 def test_matrices_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="X has 4 attributes, but pairs speaks of 3"):
         Observed(scipy.sparse.csr_array((2, 4)), scipy.sparse.csr_array((3, 2)))
@@ -129,12 +140,19 @@ def test_block_kernels_meet_the_same_weights(random):
         kernels.scatter(rows, i, delta, touched, len(touched), 2.0, two)
         np.testing.assert_allclose(one, 2 * vector, atol=1e-12)
         np.testing.assert_allclose(two, 2 * vector, atol=1e-12)
-        assert kernels.square_all(rows, i, delta, zeros) == pytest.approx(vector @ vector)
-        assert not zeros.any()
+        moved = w.copy()
+        square = kernels.move_weights(rows, p.blocks.costs, i, delta, _rise(p, i, w, delta), 2.0, moved)
+        assert square == pytest.approx(vector @ vector)
+        np.testing.assert_allclose(moved, w + 2 * vector, atol=1e-12)
         assert kernels.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(vector @ vector)
         kernels.settle(rows, i, delta, touched, len(touched), zeros, 2.0, three, 0.0, np.zeros(p.dim))
         np.testing.assert_allclose(three, 2 * vector, atol=1e-12)
         assert not zeros.any()
+
+
+def _rise(p, i, w, delta):
+    theta = np.empty(len(delta))
+    return kernels.local_scores(p.blocks.rows, p.blocks.costs, i, w, theta) @ delta
 
 
 def _cut(vector, shapes):

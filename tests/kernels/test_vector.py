@@ -6,6 +6,8 @@ import pytest
 from m3n.kernels import padded, vector
 from m3n.kernels._jit import kernel
 
+SIGNS = np.array([5, 0, -1, 3, ~0], np.int32)
+
 
 @kernel
 def apply(x, y, z, out):
@@ -21,6 +23,7 @@ def apply(x, y, z, out):
     vector.store(out, 28, vector.splat(x[2]))
     vector.store(out, 32, vector.broadcast(x, 3))
     vector.store(out, 36, vector.exponential(a))
+    vector.store(out, 40, vector.kept(SIGNS, 1, a))
     vector.prefetch(x, 1)
     return vector.total(a), vector.highest(a), vector.lowest(a)
 
@@ -28,18 +31,19 @@ def apply(x, y, z, out):
 def test_operations_against_numpy(random):
     x, y, z = random.normal(size=(3, 4))
     y[1] = 0.0
-    out = np.full((10, 4), np.nan)
+    out = np.full((11, 4), np.nan)
     total, highest, lowest = apply(x, y, z, out)
     quotient = np.divide(x, y, out=np.zeros(4), where=y != 0.0)
     rows = [x + y, x - y, x * y, x * y + z, np.maximum(x, y), np.minimum(x, y), quotient, [x[2]] * 4, [x[3]] * 4]
     np.testing.assert_allclose(out[:9], rows, rtol=1e-15, atol=1e-15)
     np.testing.assert_allclose(out[9], np.exp(x), rtol=4e-16)
+    np.testing.assert_array_equal(out[10], np.where(SIGNS[1:] >= 0, x, 0.0))
     assert (total, highest, lowest) == ((x[0] + x[1]) + (x[2] + x[3]), x.max(), x.min())
 
 
 def test_exponential_at_the_ends_of_its_range():
     x = np.array([-np.inf, -708.5, -707.9, 700.0])
-    out = np.empty((10, 4))
+    out = np.empty((11, 4))
     apply(x, x, x, out)
     assert out[9, :2].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(out[9, 2:], [math.exp(-707.9), math.exp(700.0)], rtol=1e-15)

@@ -5,7 +5,8 @@ import pytest
 
 from m3n import Problem, WrongObjective, minimize
 from m3n.features import Dense, Sparse, chain_features
-from m3n.kernels.dual_ascent import settle_all
+from m3n.kernels.blocks import local_scores, move_weights
+from m3n.losses import Hamming
 from m3n.solvers import LBFGS, DualAscent, choose_smooth
 from m3n.solvers import choice as module
 from m3n.structures import Chain
@@ -98,19 +99,20 @@ def test_an_interrupted_sweep_is_not_gone_on_with(monkeypatch):
     np.testing.assert_array_equal(solver.step(problem, first).w, expected)
 
 
-def test_settling_is_the_adjoint_and_its_norm(random):
-    problem = crf()
-    rows = problem.blocks.rows
+def test_moving_the_weights_tells_the_length_of_the_way(random):
+    problem = crf(loss=Hamming())
+    rows, costs = problem.blocks.rows, problem.blocks.costs
     for i in range(problem.n):
         alone, chosen = problem.structure.select(np.array([i]))
         delta = random.normal(size=rows.sizes[i])
         cuts = np.cumsum([int(np.prod(s)) for s in alone.shapes])[:-1]
         parts = tuple(a.reshape(s) for a, s in zip(np.split(delta, cuts), alone.shapes, strict=True))
         vector = problem.features.select(chosen).adjoint(parts)
-        zeros, w = np.zeros((2, problem.dim))
-        assert settle_all(rows, i, delta, zeros, -2.0, w) == pytest.approx(vector @ vector)
-        np.testing.assert_allclose(w, -2.0 * vector, atol=1e-12)
-        assert not zeros.any()
+        w = random.normal(size=problem.dim)
+        moved, theta = w.copy(), np.empty(rows.sizes[i])
+        local_scores(rows, costs, i, w, theta)
+        assert move_weights(rows, costs, i, delta, theta @ delta, -2.0, moved) == pytest.approx(vector @ vector)
+        np.testing.assert_allclose(moved, w - 2.0 * vector, atol=1e-12)
 
 
 def test_refuses_max_margin_networks():

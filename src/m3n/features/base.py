@@ -88,6 +88,10 @@ class FeatureMap(ABC):
         more.
         """
 
+    def share(self, rows: SparseRows) -> None:
+        """Take the beginning of these rows in place of own arrays that are equal, so that memory holds them once."""
+        del rows  # a map that makes its rows for the occasion has nothing to share
+
     @abstractmethod
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         """The map restricted to some rows of its part arrays; None keeps a shared array."""

@@ -23,6 +23,7 @@ import scipy.sparse
 from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.kernels.observed import add_adjoint, arrange, scores
+from m3n.kernels.sparse import sum_squares
 from m3n.structures.base import Parts, Rows
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured
@@ -102,13 +103,18 @@ class Observed(FeatureMap):
         return np.where(self.alive, np.sum(vectors, axis=0), 0.0) if vectors else np.zeros(self.dim)
 
     def norms(self) -> Parts:
-        owner = np.repeat(np.arange(len(self.lists)), np.diff(self.pointers))
-        return (np.sqrt(np.bincount(owner, self.data**2, minlength=len(self.lists))),)
+        squares = np.empty(len(self.lists))
+        sum_squares(self.pointers, self.data, squares)
+        return (np.sqrt(squares),)
 
     def rows(self) -> SparseRows:
         count = len(self.lists)
         widths = np.full(count, self.pairs.shape[1])
         return SparseRows(self.pointers, self.runs, self.data, widths, (count,), self.lists, self.columns)
+
+    def share(self, rows: SparseRows) -> None:
+        size = len(self.runs)
+        self.runs, self.data = rows.runs[:size], rows.data[:size]
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         chosen = np.arange(len(self.lists))[rows[0]]

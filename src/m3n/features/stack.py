@@ -81,16 +81,17 @@ class Stack(FeatureMap):
         weights = np.concatenate([[0], self._weight_cuts])
         entries = np.cumsum([0, *(len(p.data) for p in pieces)])
         number = np.int32 if self.dim < 1 << 31 else np.int64  # there may be as many runs as words in a book
-        return SparseRows(
+        moved = [p.runs + cut if cut else p.runs for p, cut in zip(pieces, weights, strict=True)]
+        joined = SparseRows(
             np.concatenate([[0], *(p.pointers[1:] + e for p, e in zip(pieces, entries, strict=False))]),
-            np.concatenate(
-                [p.runs + cut if cut else p.runs for p, cut in zip(pieces, weights, strict=True)], dtype=number
-            ),
+            np.concatenate(moved, dtype=number),
             np.concatenate([p.data for p in pieces]),
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),
             *_joined_lists(pieces, [m.dim for m in self.maps], entries),
         )
+        self.maps[0].share(joined)  # its weights come first, so their numbers have not changed
+        return joined
 
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))

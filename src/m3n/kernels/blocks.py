@@ -24,9 +24,8 @@ from numba import types
 from numba.extending import overload
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.observed import add_list, spread_list
 from m3n.kernels.parts import add_part, clear_part, entries_of, spread_part
-from m3n.kernels.runs import ask, sum_runs
+from m3n.kernels.runs import add_lists, add_runs, ask, grow_lists, grow_runs, sum_lists, sum_runs
 
 
 class Rows(NamedTuple):
@@ -133,47 +132,17 @@ def _worst(space, i, theta, mass, parts, work):
 
 @kernel
 def gather(rows, i, w, theta):
-    """theta = the scores of example i under w.
-
-    Maps with lists have few weights, which are near: plain loops were measured to be the fastest for them.
-    """
-    if rows.columns.shape[0] > 0:
-        _gather_listed(rows, i, w, theta)
-    else:
-        for k in range(rows.first[i], rows.first[i + 1]):
-            r = rows.used[k]
-            out = theta[rows.place[k] : rows.place[k] + rows.widths[r]]
-            if k + 1 < rows.first[i + 1]:
-                following = rows.used[k + 1]
-                ask(rows.runs, rows.pointers[following], rows.pointers[following + 1], w)
-            sum_runs(rows.runs, rows.data, rows.pointers[r], rows.pointers[r + 1], w, out)
-
-
-@kernel
-def _gather_listed(rows, i, w, theta):
-    """Runs and lists; four runs at a time, which load and store the row of theta a quarter as often."""
-    for k in range(rows.first[i], rows.first[i + 1]):
-        r = rows.used[k]
-        width = rows.widths[r]
-        out = theta[rows.place[k] : rows.place[k] + width]
-        for j in range(width):
-            out[j] = 0.0
-        start, stop = rows.pointers[r], rows.lists[r]
-        whole = start + (stop - start) // 4 * 4
-        for e in range(start, whole, 4):
-            a = w[rows.runs[e] : rows.runs[e] + width]
-            b = w[rows.runs[e + 1] : rows.runs[e + 1] + width]
-            c = w[rows.runs[e + 2] : rows.runs[e + 2] + width]
-            d = w[rows.runs[e + 3] : rows.runs[e + 3] + width]
-            p, q, s, t = rows.data[e], rows.data[e + 1], rows.data[e + 2], rows.data[e + 3]
-            for j in range(width):
-                out[j] += (p * a[j] + q * b[j]) + (s * c[j] + t * d[j])
-        for e in range(whole, stop):
-            a, p = w[rows.runs[e] : rows.runs[e] + width], rows.data[e]
-            for j in range(width):
-                out[j] += p * a[j]
-        for e in range(stop, rows.pointers[r + 1]):
-            add_list(rows.runs[e], rows.columns, w, rows.data[e], out)
+    """theta = the scores of example i under w; what the next row needs is asked for in advance."""
+    pointers, lists, runs, data, columns = entries_of(rows)
+    used, place, last = rows.used, rows.place, rows.first[i + 1]
+    for k in range(rows.first[i], last):
+        if k + 1 < last:
+            following = used[k + 1]
+            ask(runs, pointers[following], lists[following], pointers[following + 1], columns, w)
+        r = used[k]
+        out = theta[place[k] : place[k] + rows.widths[r]]
+        sum_runs(runs, data, pointers[r], lists[r], w, out)
+        sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, out)
 
 
 @kernel
@@ -304,51 +273,32 @@ def wipe(rows, i, delta, touched, size, dense):
 @kernel
 def scatter_all(rows, i, delta, scale, out):
     """out += scale * F' delta, for a delta that may be nonzero anywhere."""
-    padded = rows.columns.shape[0] > 0
+    pointers, lists, runs, data, columns = entries_of(rows)
+    used, place, last = rows.used, rows.place, rows.first[i + 1]
+    for k in range(rows.first[i], last):
+        if k + 1 < last:
+            following = used[k + 1]
+            ask(runs, pointers[following], lists[following], pointers[following + 1], columns, out)
+        r = used[k]
+        own = delta[place[k] : place[k] + rows.widths[r]]
+        add_runs(runs, data, pointers[r], lists[r], own, scale, columns, out)
+        add_lists(runs, data, lists[r], pointers[r + 1], own, scale, columns, out)
+
+
+@kernel
+def move_weights(rows, costs, i, delta, rise, scale, w):
+    """w += scale * F' delta; returns |F' delta|^2. ``rise`` is <theta, delta> at w, losses included.
+
+    |w|^2 grows by scale^2 |F' delta|^2 + 2 scale <w, F' delta>, and the last is known: no second walk is needed.
+    """
+    pointers, lists, runs, data, columns = entries_of(rows)
+    growth = 0.0
     for k in range(rows.first[i], rows.first[i + 1]):
         r, at = rows.used[k], rows.place[k]
-        width = rows.widths[r]
-        own = delta[at : at + width]
-        for e in range(rows.pointers[r], rows.lists[r]):
-            amount, run = scale * rows.data[e], out[rows.runs[e] : rows.runs[e] + width]
-            if padded:
-                columns = rows.columns[rows.runs[e] : rows.runs[e] + width]
-                for j in range(width):
-                    run[j] += amount * own[j] if columns[j] >= 0 else 0.0
-            else:
-                for j in range(width):
-                    run[j] += amount * own[j]
-        for e in range(rows.lists[r], rows.pointers[r + 1]):
-            spread_list(rows.runs[e], rows.columns, own, scale * rows.data[e], out)
-
-
-@kernel
-def square_all(rows, i, delta, zeros):
-    """|F' delta|^2; ``zeros`` (dim,) is all zero before and after."""
-    scatter_all(rows, i, delta, 1.0, zeros)
-    total = 0.0
-    for k in range(rows.first[i], rows.first[i + 1]):
-        r = rows.used[k]
-        for e in range(rows.pointers[r], rows.lists[r]):
-            run = zeros[rows.runs[e] : rows.runs[e] + rows.widths[r]]
-            for j in range(rows.widths[r]):
-                total += run[j] * run[j]
-                run[j] = 0.0  # met again, it counts no more
-        for e in range(rows.lists[r], rows.pointers[r + 1]):
-            total += square_list(rows.runs[e], rows.columns, zeros)
-    return total
-
-
-@kernel
-def square_list(first, columns, zeros):
-    """The squares of a list's weights, which become zero."""
-    k, total = first, 0.0
-    while True:
-        total += zeros[k] * zeros[k]
-        zeros[k] = 0.0
-        if columns[k] < 0:
-            return total
-        k += 1
+        own = delta[at : at + rows.widths[r]]
+        growth += grow_runs(runs, data, pointers[r], lists[r], own, scale, columns, w)
+        growth += grow_lists(runs, data, lists[r], pointers[r + 1], own, scale, columns, w)
+    return max((growth / scale - 2.0 * (rise - expected_loss(costs, i, delta))) / scale, 0.0)
 
 
 @kernel

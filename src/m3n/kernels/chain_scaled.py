@@ -71,19 +71,24 @@ def _exponentiate(transition, mu, tables, vectors):
     """
     labels, width = transition.shape[0], tables.shape[1]
     tables[:] = 0.0
-    vectors[1, :] = 0.0
+    vectors[1, :] = -np.inf
     vectors[3, :] = 0.0
-    vectors[1, labels:] = -np.inf
     vectors[3, labels:] = -np.inf
-    for j in range(width):
-        top = -np.inf
-        for i in range(labels):
-            top = max(top, transition[i, j] if j < labels else 0.0)
-        if j < labels and top > -np.inf:
-            vectors[1, j] = top
-        for i in range(labels):
-            tables[0, i, j] = math.exp((transition[i, j] - vectors[1, j]) / mu) if j < labels else 1.0
+    for i in range(labels):
+        copy(transition, i * labels, labels, tables[0, i])
+        for c in range(0, width, 4):
+            store(vectors, width + c, maximum(load(tables, i * width + c), load(vectors, width + c)))
+    for j in range(labels):
+        if vectors[1, j] == -np.inf:
+            vectors[1, j] = 0.0  # a label that nothing leads to
+    colder = splat(1.0 / mu)
+    for i in range(labels):
+        for c in range(0, width, 4):
+            x = subtract(load(tables, i * width + c), load(vectors, width + c))
+            store(tables, i * width + c, exponential(multiply(x, colder)))
+        for j in range(width):
             tables[1, j, i] = tables[0, i, j]
+    vectors[1, labels:] = -np.inf
 
 
 @kernel

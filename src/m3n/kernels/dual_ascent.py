@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_costs, expected_loss, gather, scatter_all, soft, workspace
+from m3n.kernels.blocks import add_costs, expected_loss, gather, move_weights, scatter_all, soft, workspace
 
 MOST_TRIALS = 20
 ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not be refused for ever
@@ -38,6 +38,7 @@ VARIANCE = 0.25  # of a row, at most
 TINY = 1e-30  # below it q says nothing
 CHECKED = 8
 CLEAR = 0.75  # of the gain: what the square may take of it unchecked, in case kappa has grown by a third
+HOPELESS = 1.25  # of the gain: a square that takes so much is refused unchecked, at a first trial
 
 
 class Ascent(NamedTuple):
@@ -54,11 +55,10 @@ class Ascent(NamedTuple):
 
 
 @kernel
-def sweep(space, rows, costs, dual, order, temperature, lam, turn, w, zeros):
-    """Visit all of ``order``; returns the number of exp-oracle calls. ``zeros`` (dim,) is all zero before and after.
+def sweep(space, rows, costs, dual, order, temperature, lam, turn, w):
+    """Visit all of ``order``; returns the number of exp-oracle calls. ``turn`` is the number of the sweep.
 
-    |F'd|^2 costs a second walk through the weights: while kappa foretells a rise of D by far, it is found anew only at
-    every ``CHECKED``-th visit of an example; ``turn`` is the number of the sweep.
+    |F'd|^2 is known only when w has moved, and moving back costs as much again.
     """
     n = rows.sizes.shape[0]
     work = workspace(space)
@@ -81,14 +81,18 @@ def sweep(space, rows, costs, dual, order, temperature, lam, turn, w, zeros):
             rise, overlap, slope, whole = compare(rows, i, p, t, x, m, y, temperature, d, slopes, squares)
             entropy = value - overlap
             gain = rise + temperature * (entropy - dual.entropies[i])
-            foretold = max(dual.kappa[i], 1.0) * whole / (2.0 * lam * n)
-            accepted = (i + turn) % CHECKED > 0 and k == 0 and foretold < CLEAR * gain
+            foretold = dual.kappa[i] * whole / (2.0 * lam * n)
+            checked = k > 0 or (i + turn) % CHECKED == 0
+            hopeless = k == 0 and foretold > HOPELESS * gain
+            accepted = not checked and max(foretold, whole / (2.0 * lam * n)) < CLEAR * gain
             if accepted:
                 scatter_all(rows, i, d, -1.0 / (lam * n), w)
-            else:
-                square = settle_all(rows, i, d, zeros, -1.0 / (lam * n), w)
+            elif not hopeless:
+                square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
                 dual.kappa[i] = square / whole if whole > TINY else 1.0
                 accepted = square <= 2.0 * lam * n * (gain + ROUNDING * (1.0 + abs(gain)))
+                if not accepted:
+                    scatter_all(rows, i, d, 1.0 / (lam * n), w)
             share = dual.kappa[i] / (lam * n)
             if not (accepted or k == 0 or dual.joint[i]):
                 dual.joint[i] = True
@@ -103,7 +107,6 @@ def sweep(space, rows, costs, dual, order, temperature, lam, turn, w, zeros):
                 dual.entropies[i] = entropy
                 dual.losses[i] = expected_loss(costs, i, y)
                 break
-            scatter_all(rows, i, d, 1.0 / (lam * n), w)
     return calls
 
 
@@ -167,36 +170,3 @@ def level(rows, i, eta):
     """One step length for all rows, the shortest."""
     own = eta[rows.first[i] : rows.first[i + 1]]
     own[:] = 0.5 * own.min()
-
-
-@kernel
-def settle_all(rows, i, delta, zeros, scale, w):
-    """w += scale * F' delta; returns |F' delta|^2. ``zeros`` (dim,) is all zero before and after."""
-    scatter_all(rows, i, delta, 1.0, zeros)
-    total = 0.0
-    for k in range(rows.first[i], rows.first[i + 1]):
-        r = rows.used[k]
-        width = rows.widths[r]
-        for e in range(rows.pointers[r], rows.lists[r]):
-            run, target = zeros[rows.runs[e] : rows.runs[e] + width], w[rows.runs[e] : rows.runs[e] + width]
-            for j in range(width):
-                total += run[j] * run[j]
-            for j in range(width):
-                target[j] += scale * run[j]
-                run[j] = 0.0  # met again, it counts no more
-        for e in range(rows.lists[r], rows.pointers[r + 1]):
-            total += settle_list(rows.runs[e], rows.columns, zeros, scale, w)
-    return total
-
-
-@kernel
-def settle_list(first, columns, zeros, scale, w):
-    """The weights of a list += scale times ``zeros``, which become zero; returns the sum of their squares."""
-    k, total = first, 0.0
-    while True:
-        total += zeros[k] * zeros[k]
-        w[k] += scale * zeros[k]
-        zeros[k] = 0.0
-        if columns[k] < 0:
-            return total
-        k += 1

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_costs, expected_loss, gather, scatter_all, soft, square_all, workspace
+from m3n.kernels.blocks import add_costs, expected_loss, gather, move_weights, scatter_all, soft, workspace
 
 MOST_TRIALS = 40
 ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not halve eta for ever
@@ -56,7 +56,7 @@ def fill(space, rows, costs, dual, gold, gold_counts, lam, w):
 
 
 @kernel
-def sweep(space, rows, costs, dual, order, temperature, lam, w, zeros):
+def sweep(space, rows, costs, dual, order, temperature, lam, w):
     """Visit all of ``order``; returns the number of exp-oracle calls."""
     n = rows.sizes.shape[0]
     work = workspace(space)
@@ -79,9 +79,10 @@ def sweep(space, rows, costs, dual, order, temperature, lam, w, zeros):
             calls += 1
             for k in range(own):
                 d[k] = y[k] - m[k]
-            gain = dot(t, d) + temperature * (entropy - dual.entropies[i])
-            if gain - square_all(rows, i, d, zeros) / (2.0 * lam * n) >= -ROUNDING * (1.0 + abs(gain)):
-                scatter_all(rows, i, d, -1.0 / (lam * n), w)
+            rise = dot(t, d)
+            gain = rise + temperature * (entropy - dual.entropies[i])
+            square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
+            if gain - square / (2.0 * lam * n) >= -ROUNDING * (1.0 + abs(gain)):
                 p[:] = x
                 m[:] = y
                 dual.entropies[i] = entropy
@@ -89,6 +90,7 @@ def sweep(space, rows, costs, dual, order, temperature, lam, w, zeros):
                 grown = eta * (PATIENT if dual.failed[i] else EAGER)
                 dual.eta[i] = min(grown, 1.0 / temperature) if temperature > 0.0 else grown
                 break
+            scatter_all(rows, i, d, 1.0 / (lam * n), w)
             dual.eta[i] = 0.5 * eta
             dual.failed[i] = True
     return calls

@@ -8,67 +8,28 @@ touch nothing in vain; most attributes of a text are rare, most occurrences are 
 """
 
 from m3n.kernels._jit import kernel
+from m3n.kernels.runs import add_lists, add_runs, ask, sum_lists, sum_runs
 
 
 @kernel
 def scores(pointers, lists, runs, data, columns, w, low, high, out):
-    """out[r] = the scores of row r, for rows low..high-1; the padding of ``w`` must be zero.
-
-    Four runs at a time: the row of ``out`` is loaded and stored a quarter as often.
-    """
-    width = out.shape[1]
+    """out[r] = the scores of row r, for rows low..high-1; the padding of ``w`` must be zero."""
     for r in range(low, high):
-        row = out[r]
-        for j in range(width):
-            row[j] = 0.0
-        first, stop = pointers[r], lists[r]
-        whole = first + (stop - first) // 4 * 4
-        for e in range(first, whole, 4):
-            a, b = w[runs[e] : runs[e] + width], w[runs[e + 1] : runs[e + 1] + width]
-            c, d = w[runs[e + 2] : runs[e + 2] + width], w[runs[e + 3] : runs[e + 3] + width]
-            p, q, s, t = data[e], data[e + 1], data[e + 2], data[e + 3]
-            for j in range(width):
-                row[j] += (p * a[j] + q * b[j]) + (s * c[j] + t * d[j])
-        for e in range(whole, stop):
-            a, p = w[runs[e] : runs[e] + width], data[e]
-            for j in range(width):
-                row[j] += p * a[j]
-        for e in range(stop, pointers[r + 1]):
-            add_list(runs[e], columns, w, data[e], row)
-
-
-@kernel
-def add_list(first, columns, w, x, row):
-    """row += x times the weights of a list."""
-    k = first
-    while columns[k] >= 0:
-        row[columns[k]] += x * w[k]
-        k += 1
-    row[~columns[k]] += x * w[k]
+        if r + 1 < high:
+            ask(runs, pointers[r + 1], lists[r + 1], pointers[r + 2], columns, w)
+        sum_runs(runs, data, pointers[r], lists[r], w, out[r])
+        sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, out[r])
 
 
 @kernel
 def add_adjoint(pointers, lists, runs, data, columns, parts, low, high, out):
     """out += the adjoint of rows low..high-1; padding is filled like the rest, for the caller to clear."""
-    width = parts.shape[1]
+    no_padding = columns[:0]
     for r in range(low, high):
-        row = parts[r]
-        for e in range(pointers[r], lists[r]):
-            run, x = out[runs[e] : runs[e] + width], data[e]
-            for j in range(width):
-                run[j] += x * row[j]
-        for e in range(lists[r], pointers[r + 1]):
-            spread_list(runs[e], columns, row, data[e], out)
-
-
-@kernel
-def spread_list(first, columns, row, x, out):
-    """The weights of a list += x times the row's entries that they score."""
-    k = first
-    while columns[k] >= 0:
-        out[k] += x * row[columns[k]]
-        k += 1
-    out[k] += x * row[~columns[k]]
+        if r + 1 < high:
+            ask(runs, pointers[r + 1], lists[r + 1], pointers[r + 2], columns, out)
+        add_runs(runs, data, pointers[r], lists[r], parts[r], 1.0, no_padding, out)
+        add_lists(runs, data, lists[r], pointers[r + 1], parts[r], 1.0, columns, out)
 
 
 @kernel

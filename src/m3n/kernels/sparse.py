@@ -189,3 +189,13 @@ def cut_rows(pointers, indices, edges, starts):
                 e += 1
             starts[k, r] = e
         starts[lanes, r] = pointers[r + 1]
+
+
+@kernel
+def sum_squares(pointers, data, out):
+    """out[r] = the sum of the squares of the entries of row r."""
+    for r in range(out.shape[0]):
+        total = 0.0
+        for e in range(pointers[r], pointers[r + 1]):
+            total += data[e] * data[e]
+        out[r] = total

@@ -149,6 +149,18 @@ def ratio(typing_context, x, y):
 
 
 @intrinsic
+def kept(typing_context, numbers, position, x):
+    """x, but 0 where the four neighbouring integers of an array (of 32 bits) are negative."""
+
+    def generate(context, builder, signature, arguments):
+        kind = ir.VectorType(ir.IntType(32), LANES)
+        signs = builder.load(_address(context, builder, signature, arguments, kind), align=4)
+        return builder.select(builder.icmp_signed(">=", signs, kind([0] * LANES)), arguments[2], _constant(0.0))
+
+    return vector(numbers, types.int64, vector), generate
+
+
+@intrinsic
 def multiply_add(typing_context, x, y, z):
     """x y + z."""
 

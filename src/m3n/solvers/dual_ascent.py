@@ -69,7 +69,7 @@ class Memory:
         """One pass over the examples in random order."""
         order = np.random.default_rng([seed, self.steps]).permutation(problem.n)
         steps, self.steps = self.steps + 1, -1
-        arguments = self.point, order, problem.temperature, problem.lam, steps, self.w, np.zeros(problem.dim)
+        arguments = self.point, order, problem.temperature, problem.lam, steps, self.w
         problem.soft_calls += int(problem.blocks.run(sweep, *arguments))
         self.steps = steps
 

@@ -74,7 +74,7 @@ def step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
     """One pass over the examples in random order."""
     dual, u = Potentials(*(array.copy() for array in state.potentials)), state.u.copy()
     order = np.random.default_rng([seed, state.passes]).permutation(problem.n)
-    arguments = dual, order, problem.temperature, problem.lam, u, np.zeros(problem.dim)
+    arguments = dual, order, problem.temperature, problem.lam, u
     problem.soft_calls += int(problem.blocks.run(sweep, *arguments))
     passes = state.passes + 1
     rho = 1.0 if problem.temperature else 2.0 / (passes + 1)
