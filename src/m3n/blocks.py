@@ -33,6 +33,9 @@ class Blocks:
         The label loss.
     gold : array of int
         The gold labelling.
+    weights : array (n,) or None
+        Weights c_i of the examples. Scores, losses and the temperature of example i come out c_i times as large, which
+        is the same as counting it c_i times.
 
     Attributes
     ----------
@@ -44,9 +47,18 @@ class Blocks:
         The parts of every gold output; ``gold_counts`` (n,) of them are in use.
     most : array of int (n,)
         A bound on the number of parts of an output.
+    weights : array (n,)
+        Weights of the examples, ones if there are none.
     """
 
-    def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray):
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        cost: Cost,
+        gold: np.ndarray,
+        weights: np.ndarray | None = None,
+    ):
         spans = structure.spans()
         self.n = structure.n
         self.rows = _local(features.rows(), spans, structure)
@@ -55,6 +67,11 @@ class Blocks:
                 f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
             )
         self.costs = Costs(cost.gold, cost.weight, cost.table, spans[0])
+        self.weights = np.ones(self.n)
+        if weights is not None:
+            self.weights = weights
+            self.rows = _weigh(self.rows, weights)
+            self.costs = self.costs._replace(weight=cost.weight * np.repeat(weights, np.diff(spans[0])))
         self.most = structure.most_parts()
         self.space = structure.space()
         self.compiled = self.space is not None
@@ -127,6 +144,23 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
             bounds = first + per_row * np.stack([span[:-1], span[1:]], axis=1)
         uses.append(bounds)
     return _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+
+
+def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
+    """Every use of a row becomes a row of its own, times the weight of the example that uses it."""
+    scale = np.repeat(weights, np.diff(rows.first))
+    counts = np.diff(rows.pointers)[rows.used]
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    entries = np.repeat(rows.pointers[rows.used] - pointers[:-1], counts) + np.arange(pointers[-1])
+    return rows._replace(
+        pointers=pointers,
+        runs=rows.runs[entries],
+        data=rows.data[entries] * np.repeat(scale, counts),
+        widths=rows.widths[rows.used],
+        used=np.arange(len(rows.used)),
+        squares=rows.squares[rows.used] * scale**2,
+        lists=pointers[:-1] + (rows.lists - rows.pointers[:-1])[rows.used],
+    )
 
 
 def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:

@@ -8,6 +8,9 @@ with psi_i(y) = phi(x_i, y_i) - phi(x_i, y), alpha_i >= 0 summing to 1/n, and q_
 distribution alpha enters only through ``vector`` = sum alpha psi and ``loss`` = sum alpha ell, both linear in it. The
 factor 1/n is applied here and nowhere else.
 
+Examples may have *weights* c_i, scaled to a mean of one: 1/n becomes c_i/n throughout, so an example of weight 2 is an
+example that occurs twice.
+
 The *temperature* T makes one family of it: max_y becomes T log sum_y exp{ . / T}, and D gains T times the entropy,
 
     D(alpha) = sum ell alpha + T H(alpha) - 1/(2 lam) |sum alpha psi|^2,   H(alpha) = - sum alpha log(n alpha).
@@ -72,7 +75,9 @@ class Problem:
     loss : Loss
         Label loss; the default counts wrong labels at temperature 0 and is no loss at all above.
     lam : float or None
-        Weight of the regulariser lam/2 |w|^2; None means 1/n.
+        Weight of the regulariser lam/2 |w|^2; None means 1/n, or 1/(sum of the sample weights).
+    sample_weight : array (n,) or None
+        How often every example counts, positive numbers; None: once.
     temperature : float
         0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
     n_jobs : int or None
@@ -92,6 +97,7 @@ class Problem:
         *,
         loss: Loss | None = None,
         lam: float | None = None,
+        sample_weight: Sequence[float] | np.ndarray | None = None,
         temperature: float = 0.0,
         n_jobs: int | None = None,
     ):
@@ -104,7 +110,8 @@ class Problem:
         self.features = features
         self.n = structure.n
         self.dim = features.dim
-        self.lam = 1.0 / self.n if lam is None else float(lam)
+        count, self.weights = _weights(sample_weight, self.n)
+        self.lam = 1.0 / count if lam is None else float(lam)
         if not 0.0 < self.lam < np.inf:
             raise ValueError(f"lam must be a positive finite number, got {lam}")
         self.temperature = float(temperature)
@@ -131,7 +138,7 @@ class Problem:
     @cached_property
     def log_size(self) -> float:
         """Mean of log |Y_i|."""
-        return float(self.structure.log_size().mean())
+        return float(np.average(self.structure.log_size(), weights=self.weights))
 
     @cached_property
     def radius(self) -> float:
@@ -187,8 +194,8 @@ class Problem:
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Max-oracle on all examples, answered in outputs instead of sums: what they are, not what they add up to.
 
-        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), and the best outputs as lists of parts in the
-        sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
+        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), times its weight, and the best outputs as
+        lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
         """
         self.hard_calls += self.n
         return self._whole.outputs(w)
@@ -207,7 +214,7 @@ class Problem:
     @cached_property
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
-        return Blocks(self.structure, self.features, self.cost, self.gold)
+        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights)
 
     def parts(self, count: int, seed: int = 0) -> list[Part]:
         """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
@@ -223,12 +230,14 @@ class Problem:
 
     @cached_property
     def _whole(self) -> _Batch:
-        return _Batch(self.structure, self.features, self.cost, self.gold, self.threads)
+        return _Batch(self.structure, self.features, self.cost, self.gold, self.threads, self.weights)
 
     def _batch(self, block: Examples) -> _Batch:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
-        return _Batch(structure, self.features.select(rows), self.cost.select(labels), self.gold[labels], self.threads)
+        cost, gold = self.cost.select(labels), self.gold[labels]
+        weights = None if self.weights is None else self.weights[block]
+        return _Batch(structure, self.features.select(rows), cost, gold, self.threads, weights)
 
 
 class Part:
@@ -252,24 +261,34 @@ class _Batch:
     positions at which gold and the answer differ.
     """
 
-    def __init__(self, structure: Structure, features: FeatureMap, cost: Cost, gold: np.ndarray, threads: Threads):
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        cost: Cost,
+        gold: np.ndarray,
+        threads: Threads,
+        weights: np.ndarray | None,
+    ):
         self.structure = structure
         self.features = features
         self.cost = cost
         self.gold = gold
         self.threads = threads
+        self.weights = weights
+        self.weighing: dict[str, Any] = {} if weights is None else {"weights": weights}
         self.buffer = structure.empty()
 
     def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
         theta, gold = self._theta(w, loss_scale)
         values, labelling = self.structure.hard(theta, self.threads)
-        parts = self.structure.encode(labelling, out=self.buffer)
+        parts = self.structure.encode(labelling, out=self.buffer, **self.weighing)
         value, vector, loss = self._answer(w, values, gold, parts, problem)
         return Answer(value, vector, loss, loss)
 
     def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
         theta, gold = self._theta(w, loss_scale)
-        values, marginals = self.structure.soft(theta, mu, self.threads)
+        values, marginals = self.structure.soft(theta, mu, self.threads, **self.weighing)
         value, vector, loss = self._answer(w, values, gold, marginals, problem)
         entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
         return Answer(value, vector, loss, loss + problem.temperature * entropy)
@@ -286,7 +305,7 @@ class _Batch:
         theta, gold = self._theta(w, 1.0)
         values, labelling = self.structure.hard(theta, self.threads)
         _check_finite(values, w)
-        return values - gold, labelling
+        return self._weighted(values - gold), labelling
 
     def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
         """The scores of all parts, and of the gold outputs (n,)."""
@@ -299,10 +318,30 @@ class _Batch:
     ) -> tuple[float, np.ndarray, float]:
         _check_finite(values, w)
         loss = self.cost.expected(parts, self.threads)
-        self.structure.subtract(self.gold, parts, self.threads)
+        self.structure.subtract(self.gold, parts, self.threads, **self.weighing)
         vector = np.zeros(problem.dim)
         self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
-        return float((values - gold).sum()) / problem.n, vector, loss / problem.n
+        return float(self._weighted(values - gold).sum()) / problem.n, vector, loss / problem.n
+
+    def _weighted(self, margins: np.ndarray) -> np.ndarray:
+        return margins if self.weights is None else self.weights * margins
+
+
+def _weights(given: Sequence[float] | np.ndarray | None, n: int) -> tuple[float, np.ndarray | None]:
+    """The sum of the sample weights, and the weights scaled to a mean of one; None if all are equal."""
+    if given is None:
+        return n, None
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight must have one number per example, shape ({n},), got {weights.shape}")
+    bad = np.flatnonzero(~((weights > 0) & np.isfinite(weights)))
+    if bad.size:
+        raise ValueError(
+            f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be positive and finite; "
+            "leave out examples that are not to count"
+        )
+    total = float(weights.sum())
+    return total, None if (weights == weights[0]).all() else weights * (n / total)
 
 
 def _check_finite(values: np.ndarray, w: np.ndarray) -> None:

@@ -98,7 +98,7 @@ def scaled(chain, theta, mu):
     values, counts = np.empty(chain.n), np.zeros_like(transition)
     kernels.add_ends(node, start, end, chain.offsets, 0, chain.n)
     scratch = chain._scratch(0, chain.n)
-    soft_scaled(node, transition, chain.offsets, 0, chain.n, mu, values, counts, *scratch)
+    soft_scaled(node, transition, chain.offsets, 0, chain.n, mu, values, counts, np.ones(chain.n), *scratch)
     return ~np.isnan(values), values
 
 

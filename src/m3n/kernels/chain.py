@@ -93,26 +93,26 @@ def _table(edge, pair, t, labels, tables):
 
 
 @kernel
-def mark(labelling, offsets, low, high, amount, node, edge):
-    """Add an amount to the node and edge parts of a labelling of sequences low..high-1."""
+def mark(labelling, offsets, low, high, amounts, node, edge):
+    """Add amounts[k] to the node and edge parts of a labelling of sequences k = low..high-1."""
     labels = node.shape[1]
     for k in range(low, high):
         for t in range(offsets[k], offsets[k + 1]):
             prefetch(node, (t + AHEAD) * labels + labelling[min(t + AHEAD, offsets[high] - 1)])
-            node[t, labelling[t]] += amount
+            node[t, labelling[t]] += amounts[k]
             if edge.shape[0] and t > offsets[k]:
-                edge[t - k - 1, labelling[t - 1], labelling[t]] += amount
+                edge[t - k - 1, labelling[t - 1], labelling[t]] += amounts[k]
 
 
 @kernel
-def tally(labelling, offsets, amount, counts, starts, ends):
-    """Add an amount to the transitions, starts and ends of a labelling, as often as they occur."""
+def tally(labelling, offsets, amounts, counts, starts, ends):
+    """Add amounts[k] to the transitions, starts and ends of sequence k of a labelling, as often as they occur."""
     for k in range(offsets.shape[0] - 1):
         first, last = offsets[k], offsets[k + 1] - 1
-        starts[labelling[first]] += amount
-        ends[labelling[last]] += amount
+        starts[labelling[first]] += amounts[k]
+        ends[labelling[last]] += amounts[k]
         for t in range(first, last):
-            counts[labelling[t], labelling[t + 1]] += amount
+            counts[labelling[t], labelling[t + 1]] += amounts[k]
 
 
 @kernel

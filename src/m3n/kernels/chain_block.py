@@ -43,6 +43,7 @@ class ChainScratch(NamedTuple):
     value: np.ndarray  # (1,)
     cuts: np.ndarray  # (2,), integers
     active: np.ndarray  # (labels,), integers
+    unit: np.ndarray  # (1,), the weight 1
 
 
 @implements("workspace", ChainSpace)
@@ -60,6 +61,7 @@ def _workspace(space):
         np.empty(1),
         np.zeros(2, np.int64),
         np.empty(s, np.int64),
+        np.ones(1),
     )
 
 
@@ -203,10 +205,10 @@ def _marginals(space, theta, length, mu, work):
     values[0] = np.nan
     if not space.edges:
         scratch = work.sequences, work.tables, work.vectors
-        soft_scaled(node, transition, cuts, 0, 1, mu, values, counts, *scratch)
+        soft_scaled(node, transition, cuts, 0, 1, mu, values, counts, work.unit, *scratch)
     if np.isnan(values[0]):
         plain = work.plain, work.leads, work.pairs, work.active
-        soft_log(node, transition, edge, cuts, 0, 1, mu, values, counts, *plain)
+        soft_log(node, transition, edge, cuts, 0, 1, mu, values, counts, work.unit, *plain)
     starts, ends = theta[at + s * s : at + s * s + s], theta[at + s * s + s : at + s * s + 2 * s]
     chain.sum_ends(node, cuts, 0, 1, starts, ends)
     return values[0]

@@ -19,7 +19,7 @@ NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
 
 
 @kernel
-def soft_log(node, transition, edge, offsets, low, high, mu, values, counts, sequences, lead, vectors, active):
+def soft_log(node, transition, edge, offsets, low, high, mu, values, counts, weights, sequences, lead, vectors, active):
     """The exp-oracle on those of the sequences low..high-1 whose ``values[k]`` is NaN, in the log domain.
 
     Arguments as for ``soft_scaled``; ``edge`` is overwritten by its marginals; a value of -inf says that no
@@ -34,13 +34,15 @@ def soft_log(node, transition, edge, offsets, low, high, mu, values, counts, seq
         if math.isnan(values[k]):
             rows = node[offsets[k] : offsets[k + 1]]
             shift = offsets[k] - k - 1  # edge[shift + t] belongs to positions t-1 and t
-            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, vectors, active, counts)
+            scratch = forward, norm, vectors, active
+            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, weights[k], scratch, counts)
 
 
 @inlined
-def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch, active, counts):
+def _log_domain(rows, transition, lead, edge, shift, mu, weight, memory, counts):
     """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included."""
     length, labels = rows.shape
+    forward, norm, scratch, active = memory
     value = 0.0
     for t in range(length):
         f, x = forward[t], rows[t]
@@ -63,7 +65,7 @@ def _log_domain(rows, transition, lead, edge, shift, mu, forward, norm, scratch,
         last[j] = math.exp(forward[length - 1, j] / mu)
         total += last[j]
     for j in range(labels):
-        last[j] /= total
+        last[j] *= weight / total
     for t in range(length - 1, 0, -1):
         count = _active_rows(forward[t - 1], lead, mu, active)
         p, out, used = rows[t], rows[t - 1], active[:count]

@@ -41,25 +41,26 @@ SMALL = 1e-40  # a total below it is scaled again: 1e-308 / SMALL is still far b
 
 
 @kernel
-def soft_scaled(node, transition, offsets, low, high, mu, values, counts, sequences, tables, vectors):
+def soft_scaled(node, transition, offsets, low, high, mu, values, counts, weights, sequences, tables, vectors):
     """The exp-oracle on sequences low..high-1 by the scaled recursion, where that is safe.
 
     ``node``, which includes start and end scores, is overwritten by its marginals; expected transition counts are
-    added to ``counts``; ``values[k]`` becomes mu log sum exp(score/mu). Where underflow might matter ``values[k]``
-    becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work. Scratch, with rows padded to a multiple of
-    eight: ``sequences`` (2, longest sequence, labels), ``tables`` (3, labels, labels), ``vectors`` (4, labels).
+    added to ``counts``; both times ``weights[k]`` for sequence k. ``values[k]`` becomes mu log sum exp(score/mu). Where
+    underflow might matter ``values[k]`` becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work.
+    Scratch, with rows padded to a multiple of eight: ``sequences`` (2, longest sequence, labels), ``tables`` (3,
+    labels, labels), ``vectors`` (4, labels).
     """
     labels = node.shape[1]
-    weights, products = tables[0], tables[2]
+    factors, products = tables[0], tables[2]
     _exponentiate(transition, mu, tables, vectors)
     for k in range(low, high):
         length = offsets[k + 1] - offsets[k]
-        values[k] = _forward(node, offsets[k], length, transition, mu, sequences, weights, vectors)
+        values[k] = _forward(node, offsets[k], length, transition, mu, sequences, factors, vectors)
         if not math.isnan(values[k]):
-            _backward(node, offsets[k], length, sequences, tables, vectors)
+            _backward(node, offsets[k], length, weights[k], sequences, tables, vectors)
     for i in range(labels):
         for j in range(labels):
-            counts[i, j] += weights[i, j] * products[i, j]
+            counts[i, j] += factors[i, j] * products[i, j]
 
 
 @inlined
@@ -166,14 +167,14 @@ def _exponential_of(scores, at, vectors, shift, mu, higher, out, place):
 
 
 @kernel
-def _backward(node, first, length, sequences, tables, vectors):
-    """Marginals into ``node``; sum_t a_{t-1}(i) p_t(j)/pre_t(j) is added to tables[2]."""
+def _backward(node, first, length, weight, sequences, tables, vectors):
+    """Marginals times the weight into ``node``; sum_t a_{t-1}(i) p_t(j)/pre_t(j) is added to tables[2]."""
     labels, width = node.shape[1], tables.shape[1]
     forward, pre, p, transposed = sequences[0], sequences[1], vectors[2], tables[1]
     last, mass = (length - 1) * width, splat(0.0)
     for c in range(last, last + width, 4):
         mass = add(mass, load(forward, c))
-    inverse = splat(1.0 / total(mass))
+    inverse = splat(weight / total(mass))
     for c in range(0, width, 4):
         store(p, c, multiply(load(forward, last + c), inverse))
     paste(p, node, (first + length - 1) * labels, labels)

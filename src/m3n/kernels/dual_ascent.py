@@ -55,8 +55,9 @@ class Ascent(NamedTuple):
 
 
 @kernel
-def sweep(space, rows, costs, dual, order, temperature, lam, turn, w):
+def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
     """Visit all of ``order``; returns the number of exp-oracle calls. ``turn`` is the number of the sweep.
+    Every example has its own temperature, T times its weight.
 
     |F'd|^2 is known only when w has moved, and moving back costs as much again.
     """
@@ -67,7 +68,7 @@ def sweep(space, rows, costs, dual, order, temperature, lam, turn, w):
     slopes, squares = np.empty(size), np.empty(size)  # of every row, of which there are fewer than parts
     calls = 0
     for i in order:
-        own = rows.sizes[i]
+        own, temperature = rows.sizes[i], temperatures[i]
         p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
         m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
         t, x, y, d = theta[:own], trial[:own], fresh[:own], delta[:own]

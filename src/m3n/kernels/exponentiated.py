@@ -56,15 +56,15 @@ def fill(space, rows, costs, dual, gold, gold_counts, lam, w):
 
 
 @kernel
-def sweep(space, rows, costs, dual, order, temperature, lam, w):
-    """Visit all of ``order``; returns the number of exp-oracle calls."""
+def sweep(space, rows, costs, dual, order, temperatures, lam, w):
+    """Visit all of ``order``; returns the number of exp-oracle calls. Every example has its own temperature."""
     n = rows.sizes.shape[0]
     work = workspace(space)
     size = rows.sizes.max()
     theta, trial, marginals, delta = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     calls = 0
     for i in order:
-        own = rows.sizes[i]
+        own, temperature = rows.sizes[i], temperatures[i]
         p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
         m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
         t, x, y, d = theta[:own], trial[:own], marginals[:own], delta[:own]

@@ -57,7 +57,8 @@ class Memory:
         starts = np.concatenate([[0], np.cumsum(rows.sizes)])
         potentials = np.zeros(int(starts[-1]))
         lean(problem, starts, potentials, LEAN)
-        eta = np.full(len(rows.used), 1.0 / problem.temperature)  # gold is certain, and its lengths are those
+        lengths = 1.0 / (problem.temperature * blocks.weights)  # gold is certain, and these are its step lengths
+        eta = np.repeat(lengths, np.diff(rows.first))
         numbers = np.zeros(n), np.zeros(n)
         self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, np.ones(n), np.zeros(n, bool))
         self.w = np.zeros(problem.dim)
@@ -69,13 +70,15 @@ class Memory:
         """One pass over the examples in random order."""
         order = np.random.default_rng([seed, self.steps]).permutation(problem.n)
         steps, self.steps = self.steps + 1, -1
-        arguments = self.point, order, problem.temperature, problem.lam, steps, self.w
+        heats = problem.temperature * problem.blocks.weights
+        arguments = self.point, order, heats, problem.lam, steps, self.w
         problem.soft_calls += int(problem.blocks.run(sweep, *arguments))
         self.steps = steps
 
     def dual(self, problem: Problem) -> float:
         """D(alpha)."""
-        offset = self.point.losses.mean() + problem.temperature * self.point.entropies.mean()
+        entropy = np.mean(problem.blocks.weights * self.point.entropies)
+        offset = self.point.losses.mean() + problem.temperature * entropy
         return problem.dual(self.w, float(offset))
 
 

@@ -62,7 +62,7 @@ def init(problem: Problem) -> OnlineState:
     lean(problem, starts, potentials, LEAN)
     eta, failed = np.ones(n), np.zeros(n, bool)
     if problem.temperature:
-        eta[:] = min(1.0, 1.0 / problem.temperature)
+        eta[:] = np.minimum(1.0, 1.0 / (problem.temperature * blocks.weights))
     dual = Potentials(starts, potentials, np.zeros_like(potentials), np.zeros(n), np.zeros(n), eta, failed)
     u = np.zeros(problem.dim)
     blocks.run(fill, dual, blocks.gold, blocks.gold_counts, problem.lam, u)
@@ -74,7 +74,7 @@ def step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
     """One pass over the examples in random order."""
     dual, u = Potentials(*(array.copy() for array in state.potentials)), state.u.copy()
     order = np.random.default_rng([seed, state.passes]).permutation(problem.n)
-    arguments = dual, order, problem.temperature, problem.lam, u
+    arguments = dual, order, problem.temperature * problem.blocks.weights, problem.lam, u
     problem.soft_calls += int(problem.blocks.run(sweep, *arguments))
     passes = state.passes + 1
     rho = 1.0 if problem.temperature else 2.0 / (passes + 1)
@@ -92,4 +92,5 @@ def lean(problem: Problem, starts: np.ndarray, potentials: np.ndarray, odds: flo
 
 
 def _dual(problem: Problem, dual: Potentials, u: np.ndarray) -> float:
-    return problem.dual(u, float(dual.losses.mean() + problem.temperature * dual.entropies.mean()))
+    entropy = np.mean(problem.blocks.weights * dual.entropies)
+    return problem.dual(u, float(dual.losses.mean() + problem.temperature * entropy))

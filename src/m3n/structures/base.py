@@ -48,8 +48,13 @@ class Structure(ABC):
         """Max-oracle: best score of every example (n,) and the best labelling. ``theta`` is left alone."""
 
     @abstractmethod
-    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
-        """Exp-oracle: mu log sum exp(score/mu) of every example (n,) and the marginals, written over ``theta``."""
+    def soft(
+        self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Parts]:
+        """Exp-oracle: mu log sum exp(score/mu) of every example (n,) and the marginals, written over ``theta``.
+
+        With ``weights`` (n,) the marginals of example i count weights[i] times, the values do not.
+        """
 
     @abstractmethod
     def log_size(self) -> np.ndarray:
@@ -68,8 +73,11 @@ class Structure(ABC):
         """Cut a labelling into one output per example."""
 
     @abstractmethod
-    def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
-        """The parts of a labelling as arrays of zeros and ones (counts where shared)."""
+    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
+        """The parts of a labelling as arrays of zeros and ones (counts where shared).
+
+        With ``weights`` (n,) those of example i are weights[i] instead of one.
+        """
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         """The score of a labelling, example by example, shape (n,).
@@ -84,9 +92,11 @@ class Structure(ABC):
             scores[i] = sum(float(t[p != 0] @ p[p != 0]) for t, p in zip(mine, parts, strict=True))
         return scores
 
-    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
-        """parts -= the parts of a labelling, in place."""
-        for array, indicator in zip(parts, self.encode(labelling), strict=True):
+    def subtract(
+        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> None:
+        """parts -= the parts of a labelling, in place; weighted as in ``encode``."""
+        for array, indicator in zip(parts, self.encode(labelling, weights=weights), strict=True):
             array -= indicator
 
     @abstractmethod

@@ -86,13 +86,16 @@ class Chain(Structure):
         threads.run(lane, threads.lanes(self.offsets))
         return values, labelling
 
-    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
+    def soft(
+        self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Parts]:
+        weights = self._weights(weights)
         node, transition, start, end, edge = self._scores(theta)
         values = np.full(self.n, np.nan)
 
         def lane(low: int, high: int) -> Parts:
             counts, starts, ends = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
-            arguments = self.offsets, low, high, mu, values, counts
+            arguments = self.offsets, low, high, mu, values, counts, weights
             chain.add_ends(node, start, end, self.offsets, low, high)
             if not self.edges:
                 soft_scaled(node, transition, *arguments, *self._scratch(low, high))
@@ -141,11 +144,11 @@ class Chain(Structure):
         labels, cuts = labelling.tolist(), self.offsets.tolist()
         return [labels[a:b] for a, b in itertools.pairwise(cuts)]
 
-    def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
+    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
         out = out if out is not None else self.empty()
         for array in out:
             array[:] = 0.0
-        self._add(labelling, 1.0, out, SERIAL)
+        self._add(labelling, self._weights(weights), out, SERIAL)
         return out
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
@@ -157,8 +160,10 @@ class Chain(Structure):
         threads.run(lane, threads.lanes(self.offsets))
         return scores
 
-    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
-        self._add(labelling, -1.0, parts, threads)
+    def subtract(
+        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> None:
+        self._add(labelling, -self._weights(weights), parts, threads)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         names = ("forbidden", "forbidden_start", "forbidden_end")
@@ -202,15 +207,18 @@ class Chain(Structure):
         s = -(-self.labels // padding) * padding
         return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
 
-    def _add(self, labelling: np.ndarray, amount: float, parts: Parts, threads: Threads) -> None:
-        """Add an amount to the parts of a labelling."""
+    def _weights(self, weights: np.ndarray | None) -> np.ndarray:
+        return np.ones(self.n) if weights is None else weights
+
+    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
+        """Add amounts (n,) to the parts of a labelling."""
         node, *shared, edge = self._with_edges(parts)
 
         def lane(low: int, high: int) -> None:
-            chain.mark(labelling, self.offsets, low, high, amount, node, edge)
+            chain.mark(labelling, self.offsets, low, high, amounts, node, edge)
 
         threads.run(lane, threads.lanes(self.offsets))
-        chain.tally(labelling, self.offsets, amount, *shared)
+        chain.tally(labelling, self.offsets, amounts, *shared)
 
     def _with_edges(self, theta: Parts) -> Parts:
         return theta if self.edges else (*theta, np.empty((0, self.labels, self.labels)))

@@ -40,9 +40,13 @@ class Multiclass(Structure):
         labelling = theta[0].argmax(axis=1)
         return theta[0][np.arange(self.n), labelling], labelling
 
-    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL) -> tuple[np.ndarray, Parts]:
+    def soft(
+        self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> tuple[np.ndarray, Parts]:
         values = np.empty(self.n)
         threads.run(lambda low, high: rows.soft(theta[0], low, high, mu, values), threads.rows(self.n))
+        if weights is not None:
+            theta[0][:] *= weights[:, None]
         return values, theta
 
     def log_size(self) -> np.ndarray:
@@ -60,17 +64,19 @@ class Multiclass(Structure):
     def unpack(self, labelling: np.ndarray) -> list[Any]:
         return labelling.tolist()
 
-    def encode(self, labelling: np.ndarray, out: Parts | None = None) -> Parts:
+    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
         (theta,) = out = out if out is not None else self.empty()
         theta[:] = 0.0
-        theta[np.arange(self.n), labelling] = 1.0
+        theta[np.arange(self.n), labelling] = 1.0 if weights is None else weights
         return out
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         return theta[0][np.arange(self.n), labelling]
 
-    def subtract(self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL) -> None:
-        parts[0][np.arange(self.n), labelling] -= 1.0
+    def subtract(
+        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> None:
+        parts[0][np.arange(self.n), labelling] -= 1.0 if weights is None else weights
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
