@@ -119,7 +119,7 @@ class Problem:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
         self.gold = structure.pack(y)
         loss = loss or (NoLoss() if self.temperature else Hamming())
-        self.cost = loss.cost(structure, self.gold).checked(structure)
+        self.cost = loss.cost(structure, self.gold).checked(structure, self.gold)
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0

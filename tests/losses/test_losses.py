@@ -28,7 +28,7 @@ def outputs():
 @pytest.mark.parametrize("name", CASES)
 def test_cost_is_the_loss_of_every_output(name):
     loss, by_hand = CASES[name]
-    cost = loss.cost(CHAIN, PACKED).checked(CHAIN)
+    cost = loss.cost(CHAIN, PACKED).checked(CHAIN, PACKED)
     for i, alone, rows, y in outputs():
         expected, parts, mine = by_hand(i, GOLD[i], y), alone.encode(y), cost.select(rows[0], rows[1:])
         assert mine.expected(parts) == pytest.approx(expected)
@@ -155,9 +155,11 @@ def test_factors_that_make_no_sense(factor):
         factor * Hamming()
 
 
-def test_only_losses_can_be_added():
+def test_what_can_be_added():
     with pytest.raises(TypeError):
         Hamming() + 1.0
+    with pytest.raises(ValueError, match="different gold outputs cannot be added"):
+        Hamming().cost(CHAIN, PACKED) + Hamming().cost(CHAIN, 2 - PACKED)
 
 
 def test_sums_keep_tables_where_they_can():
@@ -193,7 +195,7 @@ def improper(change, where=(4, (3, 1, 1))):
     cost = EdgeHamming().cost(CHAIN, PACKED)
     parts = [None if part is None else part.copy() for part in cost.parts]
     parts[k][at] = change
-    return Cost(cost.gold, cost.weight, cost.table, tuple(parts)).checked(CHAIN)
+    return Cost(cost.gold, cost.weight, cost.table, tuple(parts)).checked(CHAIN, PACKED)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +216,7 @@ def test_improper_costs_of_parts_are_refused(change, message):
     ("cost", "message"),
     [
         (Cost(PACKED[1:], np.ones(9), 1 - np.eye(3)), r"gold must have shape \(10,\), got \(9,\)"),
+        (Cost((PACKED + 1) % 3, np.ones(10), 1 - np.eye(3)), r"at row 0 that is 2, but the Cost was made for 0"),
         (Cost(PACKED, np.ones(9), 1 - np.eye(3)), r"weight must have shape \(10,\), got \(9,\)"),
         (Cost(PACKED, np.ones(10), 1 - np.eye(4)), r"table must have shape \(3, 3\), got \(4, 4\)"),
         (Cost.of_parts(CHAIN, PACKED, {4: np.zeros((5, 3, 3))}), r"parts\[4\] must have shape \(6, 3, 3\)"),

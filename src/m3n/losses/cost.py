@@ -70,15 +70,21 @@ class Cost:
         labels = structure.shapes[0][-1]
         return cls(gold, np.zeros(len(gold)), np.zeros((labels, labels)), tuple(parts))
 
-    def checked(self, structure: Structure) -> Cost:
+    def checked(self, structure: Structure, gold: np.ndarray) -> Cost:
         """Itself, if it has the shapes of the structure and gold costs nothing; else an error says what is wrong."""
         if self.table.any():
             rows, labels = structure.shapes[0]
             _same_shape("gold", self.gold, (rows,))
+            if (self.gold != gold).any():
+                r = int(np.flatnonzero(self.gold != gold)[0])
+                raise ValueError(
+                    f"a loss is 0 for the right label: at row {r} that is {gold[r]}, but the Cost was made for "
+                    f"{self.gold[r]}; make it with the gold labelling that Loss.cost is given"
+                )
             _same_shape("weight", self.weight, (rows,))
             _same_shape("table", self.table, (labels, labels))
         if self.parts:
-            self._check_parts(structure)
+            self._check_parts(structure, gold)
         return self
 
     def add_to(self, theta: Parts, scale: float = 1.0, threads: Threads = SERIAL) -> None:
@@ -126,6 +132,8 @@ class Cost:
         return Cost(self.gold, factor * self.weight, self.table, tuple(parts))
 
     def __add__(self, other: Cost) -> Cost:
+        if not np.array_equal(self.gold, other.gold):
+            raise ValueError("costs of different gold outputs cannot be added; make both with the same gold labelling")
         parts = _sum_of_parts(self.parts, other.parts)
         if not other.table.any():
             return Cost(self.gold, self.weight, self.table, parts)
@@ -142,7 +150,7 @@ class Cost:
         """Arrays in the layout of theta next to the costs of single parts."""
         return [(array, part) for array, part in zip(arrays, self.parts, strict=False) if part is not None]
 
-    def _check_parts(self, structure: Structure) -> None:
+    def _check_parts(self, structure: Structure, gold: np.ndarray) -> None:
         if len(self.parts) > len(structure.shapes):
             raise ValueError(f"costs of {len(self.parts)} arrays, but theta has {len(structure.shapes)}")
         theta = tuple(np.zeros(shape) for shape in structure.shapes)
@@ -155,7 +163,7 @@ class Cost:
                         f"array {k} of theta is shared by all examples, so its parts cannot have costs of their own; "
                         "use an array with rows for every example, such as the edges of Chain(edges=True)"
                     )
-        ell = structure.score(theta, self.gold)
+        ell = structure.score(theta, gold)
         if ell.any():
             i = int(np.flatnonzero(ell)[0])
             raise ValueError(

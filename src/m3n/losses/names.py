@@ -12,7 +12,7 @@ def number_of(name: Any, labels: Sequence[Any], where: str) -> int:
     """The number of a label, or an error that lists those that exist."""
     found = [k for k, label in enumerate(labels) if label == name]
     if not found:
-        shown = ", ".join(repr(getattr(label, "item", lambda same=label: same)()) for label in labels)
+        shown = ", ".join(map(repr, np.asarray(labels).tolist()))
         raise ValueError(f"{where} names the label {name!r}, which does not exist; the labels are {shown}")
     return found[0]
 
