@@ -61,7 +61,7 @@ class Enumerated:
             features = problem.features.select(rows)
             span = structure.rows_of_labelling(np.array([i]))
             gold = features.adjoint(alone.encode(problem.gold[span])).copy()
-            cost = problem.cost.select(span)
+            cost = problem.cost.select(span, rows[1:])
             for y in structure.enumerate(i):
                 parts = alone.encode(y)
                 owner.append(i)

@@ -66,12 +66,13 @@ class Blocks:
             raise TypeError(
                 f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
             )
-        self.costs = Costs(cost.gold, cost.weight, cost.table, spans[0])
         self.weights = np.ones(self.n)
         if weights is not None:
             self.weights = weights
             self.rows = _weigh(self.rows, weights)
-            self.costs = self.costs._replace(weight=cost.weight * np.repeat(weights, np.diff(spans[0])))
+        weight = cost.weight if weights is None else cost.weight * np.repeat(weights, np.diff(spans[0]))
+        single = _single_costs(cost, spans, structure.shapes, self.weights)
+        self.costs = Costs(cost.gold, weight, cost.table, spans[0], *single)
         self.most = structure.most_parts()
         self.space = structure.space()
         self.compiled = self.space is not None
@@ -144,6 +145,33 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
             bounds = first + per_row * np.stack([span[:-1], span[1:]], axis=1)
         uses.append(bounds)
     return _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+
+
+def _single_costs(
+    cost: Cost, spans: tuple[np.ndarray | None, ...], shapes: tuple[tuple[int, ...], ...], weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Costs of single parts, times the weight of their example, as ``Costs`` wants them.
+
+    An example's list reaches from its first array with such costs to its last; what lies between costs nothing.
+    """
+    named = {k: part for k, part in enumerate(cost.parts) if part is not None}
+    if not named:
+        return np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    lengths = np.stack([_parts_of(span, shape, len(weights)) for span, shape in zip(spans, shapes, strict=True)])
+    before = np.cumsum(lengths, axis=0) - lengths  # (arrays, n) where an array begins in the local theta
+    places, last = before[min(named)], max(named)
+    starts = np.concatenate([[0], np.cumsum(before[last] + lengths[last] - places)])
+    values = np.zeros(starts[-1])
+    for k, part in named.items():
+        shift = starts[:-1] + before[k] - places - (np.cumsum(lengths[k]) - lengths[k])
+        at = np.repeat(shift, lengths[k]) + np.arange(lengths[k].sum())
+        values[at] = part.ravel() * np.repeat(weights, lengths[k])
+    return values, starts, places
+
+
+def _parts_of(span: np.ndarray | None, shape: tuple[int, ...], n: int) -> np.ndarray:
+    """How many parts of an array every example uses."""
+    return np.full(n, int(np.prod(shape))) if span is None else np.diff(span) * int(np.prod(shape[1:]))
 
 
 def _weigh(rows: Rows, weights: np.ndarray) -> Rows:

@@ -155,7 +155,7 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
     for i in range(problem.n):
         alone, rows = problem.structure.select(np.array([i]))
         mine = problem.structure.rows_of_labelling(np.array([i]))
-        features, cost = problem.features.select(rows), problem.cost.select(mine)
+        features, cost = problem.features.select(rows), problem.cost.select(mine, rows[1:])
         gold = features.adjoint(alone.encode(problem.gold[mine]))
         outputs = [alone.encode(y) for y in problem.structure.enumerate(i)]
         ell = np.array([cost.expected(parts) for parts in outputs])

@@ -119,7 +119,7 @@ class Problem:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
         self.gold = structure.pack(y)
         loss = loss or (NoLoss() if self.temperature else Hamming())
-        self.cost = loss.cost(structure, self.gold)
+        self.cost = loss.cost(structure, self.gold).checked(structure, self.gold)
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0
@@ -235,7 +235,7 @@ class Problem:
     def _batch(self, block: Examples) -> _Batch:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
-        cost, gold = self.cost.select(labels), self.gold[labels]
+        cost, gold = self.cost.select(labels, rows[1:]), self.gold[labels]
         weights = None if self.weights is None else self.weights[block]
         return _Batch(structure, self.features.select(rows), cost, gold, self.threads, weights)
 

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from m3n.backends import Threads
 from m3n.checks import check_adjoint
-from m3n.features import Dense, Sparse, Stack, Table, chain_features
+from m3n.features import Dense, NoFeatures, Sparse, Stack, Table, chain_features
 from tests.tiny import PartCoordinates
 
 
@@ -21,6 +21,8 @@ def maps(random):
         "chain with edges": chain_features(Sparse(X, 3), 3, Dense(Z, (3, 3))),
         "nothing but zeros": Sparse(scipy.sparse.csr_array((4, 6)), 3),
         "no rows": Dense(np.empty((0, 2)), (3, 3)),
+        "no features": NoFeatures(4, 3),
+        "chain with edges that have no features": chain_features(Sparse(X, 3), 3, NoFeatures(7, 3, 3)),
     }
 
 
@@ -62,6 +64,20 @@ def test_stack_splits_weights_and_sums_inner_products(random):
     u, v = random.normal(size=(2, 10))
     assert [len(piece) for piece in stack.split(u)] == [6, 4]
     assert stack.inner(u, v) == pytest.approx(u @ v)
+
+
+def test_parts_without_features_score_nothing(random):
+    """In a stack, in the middle of it too, and written out as rows."""
+    stack = Stack(NoFeatures(4, 2, 3), Dense(random.normal(size=(2, 2)), 3))
+    assert stack.dim == 6
+    theta = stack.scores(random.normal(size=6), tuple(np.full(shape, np.nan) for shape in stack.shapes))
+    assert not theta[0].any()
+    rows = stack.rows()
+    assert rows.arrays == (4, 2)
+    np.testing.assert_array_equal(rows.pointers, [0, 0, 0, 0, 0, 2, 4])
+    np.testing.assert_array_equal(rows.widths, [6, 6, 6, 6, 3, 3])
+    assert stack.select((np.array([3, 1]), slice(0, 1))).shapes == ((2, 2, 3), (1, 3))
+    assert not stack.norms()[0].any()
 
 
 def test_vectors_are_refused():

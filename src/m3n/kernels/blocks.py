@@ -45,12 +45,19 @@ class Rows(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """A label loss: weight[r] * table[gold[r], label] on the rows of the first array of theta."""
+    """A label loss: weight[r] * table[gold[r], label] on the rows of the first array of theta, and single parts' costs.
+
+    Example i has ``values[starts[i]:starts[i + 1]]`` on top, at neighbouring parts from ``places[i]`` on. Most losses
+    have none, and then all three arrays are empty.
+    """
 
     gold: np.ndarray
     weight: np.ndarray
     table: np.ndarray
     first: np.ndarray  # (n + 1,) rows of every example
+    values: np.ndarray  # costs of single parts, example after example
+    starts: np.ndarray  # (n + 1,) where those of an example begin
+    places: np.ndarray  # (n,) where they stand in the local theta
 
 
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
@@ -153,6 +160,10 @@ def add_costs(costs, i, theta, scale):
         at, factor, gold = (r - costs.first[i]) * labels, scale * costs.weight[r], costs.gold[r]
         for j in range(labels):
             theta[at + j] += factor * costs.table[gold, j]
+    if costs.values.shape[0] > 0:
+        start, place = costs.starts[i], costs.places[i]
+        for k in range(costs.starts[i + 1] - start):
+            theta[place + k] += scale * costs.values[start + k]
 
 
 @kernel
@@ -174,6 +185,11 @@ def loss_of(costs, i, parts, count):
         if parts[k] < end:
             r = costs.first[i] + parts[k] // labels
             total += costs.weight[r] * costs.table[costs.gold[r], parts[k] % labels]
+    if costs.values.shape[0] > 0:
+        start, place = costs.starts[i], costs.places[i]
+        for k in range(count):
+            if place <= parts[k] < place + costs.starts[i + 1] - start:
+                total += costs.values[start + parts[k] - place]
     return total
 
 
@@ -312,4 +328,8 @@ def expected_loss(costs, i, marginals):
         for j in range(labels):
             row += costs.table[costs.gold[r], j] * marginals[at + j]
         total += costs.weight[r] * row
+    if costs.values.shape[0] > 0:
+        start, place = costs.starts[i], costs.places[i]
+        for k in range(costs.starts[i + 1] - start):
+            total += costs.values[start + k] * marginals[place + k]
     return total

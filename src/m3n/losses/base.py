@@ -1,19 +1,27 @@
 """What a label loss must offer.
 
 ell_i(y) is a sum over parts, so against a fixed gold output it is a linear function of the indicator of y:
-``ell_i(y) = <cost_i, encode(y)>``. A ``Loss`` makes that function, a ``Cost``, which is never written out as a full
-array: it adds itself to scores in place and evaluates itself on marginals.
+``ell_i(y) = <cost_i, encode(y)>``. A ``Loss`` makes that function, a ``Cost``, which adds itself to scores in place and
+evaluates itself on marginals.
+
+Losses may be added and multiplied by a number: ``Hamming() + 0.5 * EdgeHamming()``.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import rows as kernels
-from m3n.structures.base import Parts, Rows, Structure
+from m3n.losses.cost import Cost
+from m3n.structures.base import Structure
+
+__all__ = ["Cost", "Loss", "Sum"]
 
 
 class Loss(ABC):
@@ -23,48 +31,58 @@ class Loss(ABC):
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         """The cost function of a packed batch with gold labelling ``gold``."""
 
+    @property
+    def needs_edges(self) -> bool:
+        """Whether pairs of neighbouring labels have costs: a chain then needs ``edges=True``."""
+        return False
 
-class Cost:
-    """Costs of single labels: ``weight[r] * table[gold[r], label]`` at row r of the first array of theta.
+    def bind(self, labels: Sequence[Any]) -> Loss:
+        """The same loss with label numbers in place of names.
+
+        Parameters
+        ----------
+        labels : sequence
+            The name of every label, in the order of their numbers.
+        """
+        del labels  # a loss without names has nothing to replace
+        return self
+
+    def __add__(self, other: Loss) -> Loss:
+        return Sum((self, other), (1.0, 1.0)) if isinstance(other, Loss) else NotImplemented
+
+    def __mul__(self, factor: float) -> Loss:
+        return Sum((self,), (factor,))
+
+    __rmul__ = __mul__
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Loss):
+    """Losses added up: ``2.0 * Hamming() + EdgeHamming()`` makes one.
 
     Parameters
     ----------
-    gold : array of int (rows,)
-        Gold label of every row.
-    weight : array (rows,)
-        Weight of every row.
-    table : array (labels, labels)
-        ``table[g, y]``, the cost of label y where g is right; zero on the diagonal, never negative.
+    terms : tuple of Loss
+        The losses.
+    factors : tuple of float
+        What they are multiplied by: finite, not negative.
     """
 
-    def __init__(self, gold: np.ndarray, weight: np.ndarray, table: np.ndarray):
-        self.gold = gold
-        self.weight = weight
-        self.table = table
-        if not (np.isfinite(table).all() and np.isfinite(weight).all()):
-            raise ValueError("a label loss must be finite")
-        if np.diagonal(table).any():
-            raise ValueError("a label loss must be 0 for the right label: the table's diagonal is not zero")
-        if table.min() < 0 or weight.min(initial=0.0) < 0:
-            raise ValueError("a label loss must not be negative")
+    terms: tuple[Loss, ...]
+    factors: tuple[float, ...]
 
-    def add_to(self, theta: Parts, scale: float = 1.0, threads: Threads = SERIAL) -> None:
-        """theta += scale * cost, in place."""
+    def __post_init__(self) -> None:
+        for factor in self.factors:
+            if not 0.0 <= factor < np.inf:
+                raise ValueError(f"a loss can be multiplied by a finite number that is not negative, got {factor}")
 
-        def lane(low: int, high: int) -> None:
-            kernels.add_cost(theta[0], self.gold, self.weight, self.table, scale, low, high)
+    @property
+    def needs_edges(self) -> bool:
+        return any(term.needs_edges for term in self.terms)
 
-        if scale != 0.0 and self.table.any():
-            threads.run(lane, threads.rows(len(self.gold)))
+    def bind(self, labels: Sequence[Any]) -> Loss:
+        return Sum(tuple(term.bind(labels) for term in self.terms), self.factors)
 
-    def expected(self, marginals: Parts, threads: Threads = SERIAL) -> float:
-        """<cost, marginals>: the expected loss, summed over examples."""
-
-        def lane(low: int, high: int) -> float:
-            return kernels.expected_cost(marginals[0], self.gold, self.weight, self.table, low, high)
-
-        return float(sum(threads.run(lane, threads.rows(len(self.gold))))) if self.table.any() else 0.0
-
-    def select(self, rows: Rows) -> Cost:
-        """The costs of some rows only."""
-        return Cost(self.gold[rows], self.weight[rows], self.table)
+    def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
+        pairs = zip(self.terms, self.factors, strict=True)
+        return reduce(add, (term.cost(structure, gold).scaled(factor) for term, factor in pairs))

@@ -1,33 +1,135 @@
-"""Hamming loss: the number of wrong labels, or their share; and no loss at all."""
+"""Hamming loss: the weighted number of wrong labels, or their share; and no loss at all.
+
+With class weights c and position weights v, a wrong label at position t of a sequence whose right label is g costs
+
+    Hamming                v_t c_g
+    NormalizedHamming      v_t c_g / sum_s v_s
+
+The sum of the position weights takes the place of the length: positions of weight 0 count neither as errors nor as
+length, and without class weights the loss stays between 0 and 1. Class weights are not divided out. They would cancel
+in sequences of a single label, where they are meant to say how much that label matters.
+"""
 
 from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from m3n.losses.base import Cost, Loss
+from m3n.losses.names import by_label
 from m3n.structures.base import Structure
 
 
-class Hamming(Loss):
-    """Number of positions with a wrong label."""
+@dataclass(frozen=True, eq=False)
+class _WrongLabels(Loss):
+    """Weighted errors; the two losses differ in what they divide by."""
+
+    class_weight: Mapping[Any, float] | Sequence[float] | np.ndarray | str | None = None
+    position_weight: Sequence[Any] | None = None
+
+    def bind(self, labels: Sequence[Any]) -> Loss:
+        if not isinstance(self.class_weight, Mapping):
+            return self
+        return replace(self, class_weight=by_label(self.class_weight, labels, "class_weight"))
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         labels = structure.shapes[0][1]
-        return Cost(gold, np.ones(len(gold)), 1.0 - np.eye(labels))
+        weight = self._weights(structure, gold) * _class_weights(self.class_weight, labels, gold)[gold]
+        return Cost(gold, weight, 1.0 - np.eye(labels))
+
+    @abstractmethod
+    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
+        """Weights of the positions of all examples, one after another."""
 
 
-class NormalizedHamming(Loss):
-    """Share of positions with a wrong label, between 0 and 1 for every example."""
+@dataclass(frozen=True, eq=False)
+class Hamming(_WrongLabels):
+    """Number of positions with a wrong label, weighted if need be.
 
-    def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels = structure.shapes[0][1]
-        lengths = np.array([len(np.atleast_1d(y)) for y in structure.unpack(gold)])
-        return Cost(gold, np.repeat(1.0 / lengths, lengths), 1.0 - np.eye(labels))
+    Parameters
+    ----------
+    class_weight : mapping, array (labels,), "balanced" or None
+        What an error costs, by the right label; a mapping may leave labels out, which then have weight 1. "balanced"
+        is positions / (labels that occur * positions with this label), as in scikit-learn.
+    position_weight : sequence of sequences of float, or None
+        What an error costs, by position: for every example one number per position, not negative.
+    """
+
+    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
+        if self.position_weight is None:
+            return np.ones(len(gold))
+        return _position_weights(self.position_weight, structure.unpack(gold))
 
 
+@dataclass(frozen=True, eq=False)
+class NormalizedHamming(_WrongLabels):
+    """Share of positions with a wrong label, between 0 and 1 for every example if classes have no weights.
+
+    Parameters
+    ----------
+    class_weight : mapping, array (labels,), "balanced" or None
+        As in ``Hamming``. The share is multiplied by it, so it may be larger than 1.
+    position_weight : sequence of sequences of float, or None
+        As in ``Hamming``. Their sum takes the place of the length.
+    """
+
+    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
+        outputs = structure.unpack(gold)
+        weights, lengths = _position_weights(self.position_weight, outputs), _lengths(outputs)
+        totals = np.add.reduceat(weights, np.cumsum(lengths) - lengths)
+        return weights / np.repeat(np.where(totals > 0.0, totals, 1.0), lengths)
+
+
+@dataclass(frozen=True, eq=False)
 class NoLoss(Loss):
     """Zero everywhere: the conditional random field's loss."""
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         labels = structure.shapes[0][1]
         return Cost(gold, np.zeros(len(gold)), np.zeros((labels, labels)))
+
+
+def _lengths(outputs: list[Any]) -> np.ndarray:
+    """Positions of every output; a single label is one position."""
+    return np.array([len(np.atleast_1d(y)) for y in outputs])
+
+
+def _position_weights(given: Sequence[Any] | None, outputs: list[Any]) -> np.ndarray:
+    """Weights of the positions of all outputs, one after another; ones if nothing is given."""
+    lengths = _lengths(outputs)
+    if given is None:
+        return np.ones(lengths.sum())
+    if len(given) != len(lengths):
+        raise ValueError(f"position_weight must have one list per example: {len(lengths)} examples, got {len(given)}")
+    weights = [np.atleast_1d(np.asarray(w, dtype=np.float64)) for w in given]
+    for i, (w, length) in enumerate(zip(weights, lengths, strict=True)):
+        if w.shape != (length,):
+            raise ValueError(f"position_weight[{i}] must have one number per position, {length}, got shape {w.shape}")
+        _check_weights(f"position_weight[{i}]", w)
+    return np.concatenate(weights)
+
+
+def _class_weights(given: Any, labels: int, gold: np.ndarray) -> np.ndarray:
+    """Weights by label number."""
+    if given is None:
+        return np.ones(labels)
+    if isinstance(given, str):
+        if given != "balanced":
+            raise ValueError(f'class_weight must be a mapping, an array, "balanced" or None, got {given!r}')
+        counts = np.bincount(gold, minlength=labels)
+        return len(gold) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    weights = by_label(given, range(labels), "class_weight") if isinstance(given, Mapping) else np.asarray(given, float)
+    if weights.shape != (labels,):
+        raise ValueError(f"class_weight must have one number per label, shape ({labels},), got {weights.shape}")
+    _check_weights("class_weight", weights)
+    return weights
+
+
+def _check_weights(name: str, weights: np.ndarray) -> None:
+    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    if bad.size:
+        raise ValueError(f"{name}[{bad[0]}] is {weights[bad[0]]}, but must be finite and not negative")

@@ -120,14 +120,13 @@ def _choose_margin(problem: Problem, seed: int, tol: float, rtol: float) -> Choi
 
 def _pull(problem: Problem) -> float:
     """How strongly single examples pull at w, against lam."""
-    norms, weight = problem.features.norms()[0].ravel(), problem.cost.weight
-    used = weight > 0.0
-    if len(norms) != len(weight) or not used.any():
+    norms, ell = problem.features.norms()[0].ravel(), problem.cost.worst()
+    used = ell > 0.0
+    if len(norms) != len(ell) or not used.any():
         return np.inf
-    return float(np.sqrt(2.0 * np.mean(norms[used] ** 2 / weight[used]) / (problem.n * problem.lam)))
+    return float(np.sqrt(2.0 * np.mean(norms[used] ** 2 / ell[used]) / (problem.n * problem.lam)))
 
 
 def _worst_loss(problem: Problem) -> float:
     """J(0) from the loss alone, an upper bound where outputs are constrained."""
-    cost = problem.cost
-    return float(np.sum(cost.weight * cost.table.max(axis=1)[cost.gold])) / problem.n
+    return float(problem.cost.worst().sum()) / problem.n
