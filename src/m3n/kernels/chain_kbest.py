@@ -1,12 +1,14 @@
-"""The k best labellings of chains.
+"""The k best labellings of chains, by recursive enumeration (Jiménez and Marzal, 1999).
 
-F_t(j) = the scores of the k best prefixes that end in label j, best first. The prefixes that continue one of F_{t-1}(i)
-come in the order of that list, whatever j is, so the k best of all are found by merging labels sorted lists: a heap
-holds the head of every list. Each prefix remembers the label and the rank of the one it continues, hence two prefixes
-with the same score are never the same labels. Ties go to the lowest preceding label, as in Viterbi; prefixes that score
--inf do not exist.
+Every pair (t, j) has a list of the best prefixes that end in label j at position t, best first. Viterbi fills in the
+first of each. The next one of (t, j) continues the next unused prefix of some (t - 1, i); only the list that the latest
+one came from can be too short to tell, so a list is made longer by making at most one list longer at every
+earlier position. The lists of the end of the sequence, a position of its own, are the answer.
 
-Layout as in ``chain``. Cost per token: O(labels (labels + k log labels)). Memory: O(longest sequence x labels x k).
+A prefix knows the label and the rank of the one it continues, hence no two are the same labels. Ties go to the lowest
+preceding label, as in Viterbi; prefixes that score -inf do not exist.
+
+Layout as in ``chain``. Cost per token: O(labels^2 + k labels). Memory: O(longest sequence x labels x (labels + k)).
 """
 
 import numpy as np
@@ -15,93 +17,86 @@ from m3n.kernels._jit import kernel
 
 
 @kernel
-def k_best(node, transition, start, end, edge, offsets, low, high, scores, labellings, lists, gain, came, numbers):
+def k_best(
+    node, transition, start, end, edge, offsets, low, high, scores, labellings, prefixes, came, used, counts, stack
+):
     """Best scores (sequences, k) and labels (k, tokens) of sequences low..high-1; -inf where there are fewer outputs.
 
-    Scratch: ``lists`` (2, labels, k), the prefixes of two positions; ``came`` (longest sequence, labels, k), where they
-    came from; ``numbers`` (4, labels), integers: the sizes of the lists, and what a merge needs; ``gain`` (labels,).
+    Scratch, with one position more than the longest sequence: ``prefixes`` (positions, labels, k) the lists; ``came``,
+    the same shape, label k + rank of what they continue; ``used`` (positions, labels, labels), how many prefixes of
+    the list i before are continued in list j; ``counts`` (2, positions, labels), the sizes of the lists and whether
+    they are complete; ``stack`` (positions,).
     """
-    labels = node.shape[1]
-    sizes, source = numbers[:2], numbers[2:]
-    for k in range(low, high):
-        first, length = offsets[k], offsets[k + 1] - offsets[k]
+    labels, k = node.shape[1], scores.shape[1]
+    for sequence in range(low, high):
+        first, length = offsets[sequence], offsets[sequence + 1] - offsets[sequence]
+        rows = node[first : first + length]
+        tables = edge[first - sequence : first - sequence + length - 1]  # of positions 1.. if there are any
         for j in range(labels):
-            lists[0, j, 0] = node[first, j] + start[j]
-            sizes[0, j] = 1 if lists[0, j, 0] > -np.inf else 0
-        for t in range(1, length):
-            old, new = (t - 1) % 2, t % 2
-            for j in range(labels):
-                for i in range(labels):
-                    gain[i] = transition[i, j]
-                    if edge.shape[0]:
-                        gain[i] += edge[first - k + t - 1, i, j]
-                size = _merge(lists[old], sizes[old], gain, source, lists[new, j], came[t, j])
-                shift = node[first + t, j]
-                sizes[new, j] = size if shift > -np.inf else 0
-                for r in range(size):
-                    lists[new, j, r] += shift
-        last = (length - 1) % 2
-        gain[:] = end
-        size = _merge(lists[last], sizes[last], gain, source, scores[k], came[0, 0])
-        scores[k, size:] = -np.inf
-        for r in range(size):
-            _trace(came, came[0, 0, r], length, labellings[r, first : first + length])
+            prefixes[0, j, 0] = node[first, j] + start[j]
+            counts[0, 0, j] = prefixes[0, j, 0] > -np.inf
+            counts[1, 0, j] = 1
+        for t in range(1, length + 1):
+            for j in range(labels if t < length else 1):
+                counts[:, t, j] = 0
+                used[t, j] = 0
+                _append(rows, transition, end, tables, t, j, prefixes, came, used, counts)
+        count = counts[0, length, 0]
+        while 0 < count < k and not counts[1, length, 0]:
+            _extend(rows, transition, end, tables, prefixes, came, used, counts, stack)
+            count = counts[0, length, 0]
+        scores[sequence] = -np.inf
+        for r in range(count):
+            scores[sequence, r] = prefixes[length, 0, r]
+            _trace(came, length, r, labellings[r, first : first + length])
 
 
 @kernel
-def _merge(lists, sizes, gain, source, out, came):
-    """The best of lists[i] + gain[i] over all i, best first: scores and where they are in ``lists``; returns how many.
+def _extend(rows, transition, end, tables, prefixes, came, used, counts, stack):
+    """Make the list at the end of the sequence longer by one, and before that the lists that it depends on."""
+    t, k = rows.shape[0], came.shape[2]
+    stack[t] = 0
+    while True:
+        j = stack[t]
+        i = came[t, j, counts[0, t, j] - 1] // k
+        if counts[1, t - 1, i] or used[t, j, i] < counts[0, t - 1, i]:
+            break
+        t -= 1
+        stack[t] = i
+    for s in range(t, rows.shape[0] + 1):
+        _append(rows, transition, end, tables, s, stack[s], prefixes, came, used, counts)
 
-    source[0] holds the labels in the heap, source[1] the rank that each label has come to. ``gain`` is left alone.
-    """
-    labels, k = lists.shape
-    heap, rank = source[0], source[1]
-    size = 0
+
+@kernel
+def _append(rows, transition, end, tables, t, j, prefixes, came, used, counts):
+    """Append the best prefix that is not in the list (t, j) yet, or mark the list as complete."""
+    length, labels = rows.shape
+    best, source = -np.inf, 0
     for i in range(labels):
-        rank[i] = 0
-        if sizes[i] > 0 and gain[i] > -np.inf:
-            heap[size] = i
-            size += 1
-    for at in range(size // 2 - 1, -1, -1):
-        _sift(heap, size, at, rank, lists, gain)
-    count = 0
-    while size > 0 and count < k:
-        i = heap[0]
-        out[count] = lists[i, rank[i]] + gain[i]
-        came[count] = i * k + rank[i]
-        count += 1
-        rank[i] += 1
-        if rank[i] == sizes[i]:
-            size -= 1
-            heap[0] = heap[size]
-        _sift(heap, size, 0, rank, lists, gain)
-    return count
+        if used[t, j, i] < counts[0, t - 1, i]:
+            gain = end[i] if t == length else transition[i, j]
+            if tables.shape[0] and t < length:
+                gain += tables[t - 1, i, j]
+            score = prefixes[t - 1, i, used[t, j, i]] + gain
+            if score > best:
+                best, source = score, i
+    if t < length:
+        best += rows[t, j]
+    if best == -np.inf:
+        counts[1, t, j] = 1
+        return
+    rank = counts[0, t, j]
+    prefixes[t, j, rank] = best
+    came[t, j, rank] = source * came.shape[2] + used[t, j, source]
+    used[t, j, source] += 1
+    counts[0, t, j] += 1
 
 
 @kernel
-def _sift(heap, size, at, rank, lists, gain):
-    """Move an entry down to where both of its children are worse; at ties the lower label is the better one."""
-    while 2 * at + 1 < size:
-        child = 2 * at + 1
-        if child + 1 < size and _better(heap[child + 1], heap[child], rank, lists, gain):
-            child += 1
-        if not _better(heap[child], heap[at], rank, lists, gain):
-            return
-        heap[at], heap[child] = heap[child], heap[at]
-        at = child
-
-
-@kernel
-def _better(a, b, rank, lists, gain):
-    left, right = lists[a, rank[a]] + gain[a], lists[b, rank[b]] + gain[b]
-    return left > right or (left == right and a < b)
-
-
-@kernel
-def _trace(came, place, length, path):
-    """The labels of the prefix at a place of the last position."""
-    k = came.shape[2]
-    for t in range(length - 1, -1, -1):
-        path[t] = place // k
-        if t > 0:
-            place = came[t, place // k, place % k]
+def _trace(came, length, rank, path):
+    """The labels of the output that has a rank."""
+    k, label = came.shape[2], 0
+    for t in range(length, 0, -1):
+        place = came[t, label, rank]
+        label, rank = place // k, place % k
+        path[t - 1] = label

@@ -122,10 +122,9 @@ class Chain(Structure):
         scores, labellings = np.empty((self.n, k)), np.zeros((k, len(arrays[0])), np.int64)
 
         def lane(low: int, high: int) -> None:
-            longest = self.lengths[low:high].max()
-            lists, gain = np.empty((2, self.labels, k)), np.empty(self.labels)
-            came = np.empty((longest, self.labels, k), np.int64)
-            scratch = lists, gain, came, np.empty((4, self.labels), np.int64)
+            size = int(self.lengths[low:high].max()) + 1, self.labels
+            lists = np.empty((*size, k)), np.empty((*size, k), np.int64), np.empty((*size, self.labels), np.int64)
+            scratch = *lists, np.empty((2, *size), np.int64), np.empty(size[0], np.int64)
             k_best(*arrays, self.offsets, low, high, scores, labellings, *scratch)
 
         threads.run(lane, threads.lanes(self.offsets))
