@@ -1,5 +1,7 @@
 """The k best outputs of chains against all outputs, sorted."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -58,6 +60,31 @@ def test_the_first_is_the_answer_of_the_max_oracle(random):
             for r in range(4):
                 full = scores[:, r] > -np.inf
                 np.testing.assert_allclose(scores[full, r], chain.score(theta, labellings[r])[full], rtol=1e-12)
+
+
+def kept(node, transition, start, end, edge, k):
+    """The k best scores of one sequence: all prefixes that continue the k best of every label, cut to k again."""
+    lists = [[value] for value in node[0] + start]
+    for t in range(1, len(node)):
+        table = transition + edge[t - 1]
+        longer = [[f + table[i, j] + node[t, j] for i, old in enumerate(lists) for f in old] for j in range(len(end))]
+        lists = [sorted(values, reverse=True)[:k] for values in longer]
+    return sorted((f + last for old, last in zip(lists, end, strict=True) for f in old), reverse=True)[:k]
+
+
+@pytest.mark.parametrize("k", [5, 60])
+def test_long_chains(k, random):
+    """Every position's lists must grow; answers are all different and none is left out."""
+    lengths, labels = [25, 1, 40, 3], 3
+    chain = Chain(lengths, labels, edges=True)
+    theta = tuple(random.normal(size=shape) for shape in chain.shapes)
+    scores, labellings = chain.k_best(theta, k, Threads(2))
+    edges = np.cumsum([0, *(length - 1 for length in lengths)])
+    for i, (low, high) in enumerate(pairwise(chain.offsets)):
+        expected = kept(theta[0][low:high], *theta[1:4], theta[4][edges[i] : edges[i + 1]], k)
+        np.testing.assert_allclose(scores[i, : len(expected)], expected, rtol=1e-12)
+        assert (scores[i, len(expected) :] == -np.inf).all()
+        assert len({tuple(labels) for labels in labellings[: len(expected), low:high].tolist()}) == len(expected)
 
 
 def test_no_output_at_all():

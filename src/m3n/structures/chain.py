@@ -122,10 +122,11 @@ class Chain(Structure):
         scores, labellings = np.empty((self.n, k)), np.zeros((k, len(arrays[0])), np.int64)
 
         def lane(low: int, high: int) -> None:
+            (forward, _), tables, (row, *_) = self._scratch(low, high)
             size = int(self.lengths[low:high].max()) + 1, self.labels
-            lists = np.empty((*size, k)), np.empty((*size, k), np.int64), np.empty((*size, self.labels), np.int64)
-            scratch = *lists, np.empty((2, *size), np.int64), np.empty(size[0], np.int64)
-            k_best(*arrays, self.offsets, low, high, scores, labellings, *scratch)
+            lists, places = np.empty((*size, k)), np.empty((*size, k), np.int64)
+            scratch = lists, places, np.empty((*size, self.labels), np.int64), np.empty((3, *size), np.int64)
+            k_best(arrays, self.offsets, low, high, scores, labellings, (forward, tables, row), *scratch)
 
         threads.run(lane, threads.lanes(self.offsets))
         return scores, labellings
