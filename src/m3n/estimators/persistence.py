@@ -17,18 +17,21 @@ from m3n.estimators.inputs import SequenceReader
 from m3n.features import AttributeVectorizer, Templates
 from m3n.io import model_file
 from m3n.loop import Status
+from m3n.structures import Transitions
 
 if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger
 
 SPARSE = ("data", "indices", "indptr")  # of a sparse coef_
 WEIGHTS = ("coef_", "transitions_", "start_", "end_")
+MASKS = ("forbidden", "forbidden_start", "forbidden_end")  # of constraints_; a model without them has none
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
     "loss": dict(losses.BY_NAME),
     "templates": {"templates": Templates},
+    "constraints": {"transitions": Transitions},
 }
-DEFAULTS = {"solver": "auto", "loss": "hamming"}
+DEFAULTS = {"solver": "auto", "loss": "hamming", "constraints": None}
 
 
 def load(path: str | os.PathLike[str]) -> SequenceTagger:
@@ -74,6 +77,8 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
         matrix = scipy.sparse.csr_array(tensors.pop("coef_"))
         tensors |= {f"coef_{name}": getattr(matrix, name) for name in SPARSE}
     tensors |= _vocabulary(reader.vectorizer)
+    if tagger.constraints_ is not None:
+        tensors |= {f"constraints_{name}": getattr(tagger.constraints_, name).astype(np.uint8) for name in MASKS}
     model_file.write(path, "SequenceTagger", meta, tensors)
 
 
@@ -94,6 +99,10 @@ def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Seq
         tensors["coef_"] = matrix
     for name in WEIGHTS:
         setattr(tagger, name, tensors[name])
+    tagger.constraints_ = None
+    if "constraints_forbidden" in tensors:
+        masks = (tensors[f"constraints_{name}"] for name in MASKS)
+        tagger.constraints_ = Transitions(tuple(meta["classes"]), *masks)
     tagger.n_features_in_ = tagger.coef_.shape[0]
     tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors, tagger.templates))
     _check_shapes(tagger)
@@ -152,9 +161,14 @@ def _plain(name: str, value: Any) -> Any:
         for key, kind in known.items():
             if type(value) is kind:
                 settings: dict[str, Any] = dataclasses.asdict(value) if hasattr(kind, "__dataclass_fields__") else {}
+                settings = {field: _listed(setting) for field, setting in settings.items()}
                 return {"family": family, "name": key, "settings": settings}
     warnings.warn(f"{name}={value!r} is not part of m3n: the saved model holds its default instead", stacklevel=4)
     return {"family": "default", "name": name}
+
+
+def _listed(setting: Any) -> Any:
+    return setting.tolist() if isinstance(setting, np.ndarray) else setting
 
 
 def _restored(value: Any) -> Any:

@@ -16,13 +16,21 @@ from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
 from m3n.estimators.base import Estimator
+from m3n.estimators.decoding import (
+    Scored,
+    check_constraints,
+    check_decoding,
+    check_temperature,
+    learn_constraints,
+    read_fixed,
+)
 from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
 from m3n.features import FeatureMap, Observed, ObservedTable, Stack, Table, Templates
 from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
-from m3n.structures import Chain, Parts
+from m3n.structures import Chain, Transitions
 
 TEMPERATURES = {"margin": 0.0, "crf": 1.0}
 
@@ -63,6 +71,9 @@ class SequenceTagger(Estimator):
         models of text become many times smaller. For sparse inputs.
     boundaries : bool
         Whether the first and the last label of a sequence have scores of their own.
+    constraints : {"iob", "iob1", "bioes", "observed"}, Transitions or None
+        Which labels may follow one another, in training and in every prediction: valid chunks of a scheme, what occurs
+        in the training data, or what ``m3n.structures.Transitions`` says; None allows everything.
 
     Attributes
     ----------
@@ -74,6 +85,8 @@ class SequenceTagger(Estimator):
         Scores of pairs of neighbouring labels.
     start_, end_ : array (labels,)
         Scores of the first and the last label.
+    constraints_ : Transitions or None
+        The constraints, in the order of ``classes_``.
     certificate_ : Certificate
         primal, dual and gap of the training objective.
     trace_ : list of Record
@@ -117,6 +130,7 @@ class SequenceTagger(Estimator):
         templates: Templates | None = None,
         observed_only: bool = False,
         boundaries: bool = True,
+        constraints: str | Transitions | None = None,
     ):
         self.objective = objective
         self.solver = solver
@@ -132,6 +146,7 @@ class SequenceTagger(Estimator):
         self.templates = templates
         self.observed_only = observed_only
         self.boundaries = boundaries
+        self.constraints = constraints
 
     def fit(self, X: Any, y: Any) -> SequenceTagger:
         """Train on labelled sequences.
@@ -156,42 +171,83 @@ class SequenceTagger(Estimator):
         temperature = TEMPERATURES[self.objective]
         loss = None if temperature else resolve_loss(self.loss)
         resolve_solver(self.solver)  # a wrong name is refused before the data are read
+        check_constraints(self.constraints)
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
+        constraints = learn_constraints(self.constraints, classes, labels)
         features = self._features(reader, matrix, lengths, labels, len(classes))
         del matrix  # observed pairs have made their own of it
         settings: dict[str, Any] = {"loss": loss, "lam": self.lam, "temperature": temperature, "n_jobs": self.n_jobs}
-        problem = Problem(Chain(lengths, len(classes)), features, labels, **settings)
+        problem = Problem(_chain(lengths, len(classes), constraints), features, labels, **settings)
         result = self._minimize(problem)
         self.reader_ = reader
         self.classes_ = classes
+        self.constraints_ = constraints
         self.lam_ = problem.lam
         self._set_weights(features, result.w)
         self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
         self.solver_, self.reason_ = result.solver, result.reason
         return self
 
-    def predict(self, X: Any) -> list[list[Any]]:
+    def predict(
+        self, X: Any, *, fixed: Any = None, decoding: str = "viterbi", temperature: float = 1.0
+    ) -> list[list[Any]]:
         """The best label of every position.
 
         Parameters
         ----------
         X : sequences
             As in ``fit``; attributes that were not seen in training are ignored.
+        fixed : sequences of labels and None, optional
+            Labels that are known already, None where one is to be predicted; the others are predicted given these. None
+            instead of a list: nothing is known about this sequence.
+        decoding : {"viterbi", "posterior"}
+            The labels with the highest score together, or those with the least expected number of errors under
+            exp(score / temperature), that is the largest sum of marginals; among those that ``constraints`` allow.
+        temperature : float
+            For ``decoding="posterior"``.
 
         Returns
         -------
         list of lists
             One list of labels per sequence, always.
         """
-        structure, theta, threads = self._scores(X)
-        if structure is None:
+        check_decoding(decoding)
+        check_temperature(temperature)
+        scored = self._scores(X, fixed)
+        if scored is None:
             return []
-        names = np.array(self.classes_.tolist(), dtype=object)  # plain strings and numbers, looked up all at once
-        return structure.unpack(names[structure.hard(theta, threads)[1]])
+        return scored.best() if decoding == "viterbi" else scored.posterior(temperature)
 
-    def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
+    def predict_k_best(
+        self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0
+    ) -> list[list[tuple[Any, ...]]]:
+        """The k best label sequences with their scores, best first.
+
+        Parameters
+        ----------
+        X : sequences
+            As in ``fit``.
+        k : int
+            How many; a sequence has fewer where fewer are possible.
+        fixed : sequences of labels and None, optional
+            Labels that are known already, as in ``predict``.
+        probabilities : bool
+            Whether to add the probability of every answer under exp(score / temperature).
+        temperature : float
+            For ``probabilities``.
+
+        Returns
+        -------
+        list of lists of tuples
+            Per sequence: (labels, score), or (labels, score, probability).
+        """
+        check_temperature(temperature)
+        scored = self._scores(X, fixed)
+        return scored.k_best(k, temperature if probabilities else None) if scored else []
+
+    def predict_marginals(self, X: Any, temperature: float = 1.0, fixed: Any = None) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
 
         Parameters
@@ -200,19 +256,17 @@ class SequenceTagger(Estimator):
             As in ``fit``.
         temperature : float
             Small values sharpen the distribution towards the prediction, large ones flatten it.
+        fixed : sequences of labels and None, optional
+            Labels that are known already, as in ``predict``: probabilities given these.
 
         Returns
         -------
         list of arrays (positions, labels)
             Columns in the order of ``classes_``.
         """
-        if not temperature > 0:
-            raise ValueError(f"temperature must be positive, got {temperature}")
-        structure, theta, threads = self._scores(X)
-        if structure is None:
-            return []
-        marginals = structure.soft(theta, temperature, threads)[1]
-        return np.split(marginals[0], structure.offsets[1:-1])
+        check_temperature(temperature)
+        scored = self._scores(X, fixed)
+        return np.split(scored.marginals(temperature), scored.structure.offsets[1:-1]) if scored else []
 
     def score(self, X: Any, y: Any) -> float:
         """Share of positions that are labelled correctly.
@@ -282,18 +336,20 @@ class SequenceTagger(Estimator):
         self.transitions_ = transitions.reshape(labels, labels)
         self.n_features_in_ = self.coef_.shape[0]
 
-    def _scores(self, X: Any) -> tuple[Chain | None, Parts, Threads]:
+    def _scores(self, X: Any, fixed: Any) -> Scored | None:
+        """The scores of some sequences, if there are any."""
         self._check_fitted()
         matrix, lengths = self.reader_.read(X)
-        threads = Threads(self.n_jobs)
+        given = read_fixed(fixed, lengths, self.classes_)
         if not len(lengths):
-            return None, (), threads
-        labels = len(self.classes_)
-        structure = Chain(lengths, labels)
+            return None
+        threads = Threads(self.n_jobs)
+        structure = _chain(lengths, len(self.classes_), self.constraints_)
         features, coef = self._node_map(matrix)
         with single_threaded_blas():
             node = features.scores(coef, (np.empty(structure.shapes[0]),), threads)
-        return structure, (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy()), threads
+        theta = (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy())
+        return Scored(structure, theta, self.classes_, given, threads)
 
     def _node_map(self, matrix: Matrix) -> tuple[FeatureMap, np.ndarray]:
         """The map from attributes to scores, and its weights."""
@@ -301,6 +357,12 @@ class SequenceTagger(Estimator):
             return self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel()
         node = Observed(matrix, self.coef_)
         return node, node.pack(node.pairs.data)
+
+
+def _chain(lengths: np.ndarray, labels: int, constraints: Transitions | None) -> Chain:
+    """Sequences of labels that obey the constraints, if there are any."""
+    names = ("forbidden", "forbidden_start", "forbidden_end")
+    return Chain(lengths, labels, **({name: getattr(constraints, name) for name in names} if constraints else {}))
 
 
 def resolve_loss(loss: str | losses.Loss) -> losses.Loss:

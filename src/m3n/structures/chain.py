@@ -18,6 +18,7 @@ import numpy as np
 from m3n.backends import SERIAL, Threads
 from m3n.kernels import chain
 from m3n.kernels.chain_block import ChainSpace, list_parts
+from m3n.kernels.chain_kbest import k_best
 from m3n.kernels.chain_log import soft_log
 from m3n.kernels.chain_scaled import soft_scaled
 from m3n.kernels.vector import LINE
@@ -110,6 +111,28 @@ class Chain(Structure):
         for shared, pieces in zip(theta[1:4], zip(*parts, strict=True), strict=True):
             shared[:] = np.sum(pieces, axis=0)
         return values, theta
+
+    def k_best(self, theta: Parts, k: int, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
+        """The k best outputs of every example, best first: scores (n, k) and labellings (k, tokens).
+
+        The first labelling is that of ``hard``. An example with fewer outputs has scores of -inf at the end, and there
+        its labels mean nothing. Both arrays are narrower than k where no example has so many outputs.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        arrays = self._scores(theta)
+        k = min(int(k), self.labels ** int(self.lengths.max()))
+        scores, labellings = np.empty((self.n, k)), np.zeros((k, len(arrays[0])), np.int64)
+
+        def lane(low: int, high: int) -> None:
+            (forward, _), tables, (row, *_) = self._scratch(low, high)
+            size = int(self.lengths[low:high].max()) + 1, self.labels
+            lists, places = np.empty((*size, k)), np.empty((*size, k), np.int64)
+            scratch = lists, places, np.empty((*size, self.labels), np.int64), np.empty((3, *size), np.int64)
+            k_best(arrays, self.offsets, low, high, scores, labellings, (forward, tables, row), *scratch)
+
+        threads.run(lane, threads.lanes(self.offsets))
+        return scores, labellings
 
     def log_size(self) -> np.ndarray:
         if not any(mask.any() for mask in self.masks):
