@@ -25,6 +25,7 @@ RANKS = {
     "solvers": 5,
     "loop": 6,
     "callbacks": 7,
+    "paths": 7,
     "race": 8,
     "report": 9,
     "estimators": 10,

@@ -15,10 +15,10 @@ import m3n.race
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
-    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Path", "PathPoint", "Problem", "Record",
+    "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
     "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
-    "losses", "minimize", "report", "solvers", "structures",
+    "losses", "minimize", "path", "report", "solvers", "structures",
 }  # fmt: skip
 
 
@@ -34,11 +34,13 @@ def test_exported_names():
 
 def test_names_stay_what_they_are_after_submodules_are_imported():
     import m3n.loop
+    import m3n.paths
     import m3n.race.run
     import m3n.solvers.excessive_gap
 
     assert callable(m3n.minimize)
     assert callable(m3n.compare)
+    assert callable(m3n.path)
     assert callable(m3n.excessive_gap)
     assert m3n.solvers.ExcessiveGap().schedule == "adaptive"
 
@@ -109,7 +111,7 @@ def test_docstring_parameters_are_those_of_the_signature(name):
 def test_settings_and_entry_points_document_every_parameter():
     """Where a user chooses settings, a missing "Parameters" section is a defect."""
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
-    entry_points += [m3n.compare]
+    entry_points += [m3n.compare, m3n.path]
     solvers = [kind for kind in m3n.solvers.BY_NAME.values() if inspect.signature(kind).parameters]
     settings = [m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + solvers + settings:

@@ -13,24 +13,26 @@ from m3n.losses import Hamming, NormalizedHamming
 from m3n.structures import Chain, Multiclass
 
 
-def chain_problem(seed=0, lengths=(1, 3, 2, 4), labels=3, lam=0.1, loss=None, attributes=4, n_jobs=1, temperature=0.0):
+def chain_problem(
+    seed=0, lengths=(1, 3, 2, 4), labels=3, lam=0.1, loss=None, attributes=4, n_jobs=1, temperature=0.0, l1=0.0
+):
     """A chain M3N, or CRF, that needs real work: random inputs, random labels."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(sum(lengths), attributes))
     y = [random.integers(labels, size=length) for length in lengths]
     features = chain_features(Dense(X, labels), labels)
     loss = loss or (None if temperature else NormalizedHamming())
-    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature}
+    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature, "l1": l1}
     return Problem(Chain(lengths, labels), features, y, **settings)
 
 
-def multiclass_problem(seed=0, n=12, labels=4, lam=0.1, attributes=3, n_jobs=1, temperature=0.0):
+def multiclass_problem(seed=0, n=12, labels=4, lam=0.1, attributes=3, n_jobs=1, temperature=0.0, l1=0.0):
     """A multiclass SVM, or logistic regression, on random data."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, attributes))
     y = random.integers(labels, size=n)
     loss = None if temperature else Hamming()
-    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature}
+    settings = {"loss": loss, "lam": lam, "n_jobs": n_jobs, "temperature": temperature, "l1": l1}
     return Problem(Multiclass(n, labels), Dense(X, labels), y, **settings)
 
 
@@ -79,7 +81,7 @@ class Enumerated:
             worst = [heat * np.logaddexp.reduce(margins[self.owner == i] / heat) for i in self.range]
         else:
             worst = [margins[self.owner == i].max() for i in self.range]
-        return self.problem.lam / 2 * w @ w + float(np.mean(worst))
+        return self.problem.lam / 2 * w @ w + self.problem.l1 * np.abs(w).sum() + float(np.mean(worst))
 
     def smoothed(self, w, mu):
         """J_mu with the uniform centre."""
@@ -119,6 +121,8 @@ class Enumerated:
         """min J = max D, by a QP solver, or for a CRF by SciPy on the enumerated objective."""
         if not self.problem.temperature:
             return self.dual(self.solve())
+        if self.problem.l1:
+            return self.sparse_optimum()[1]
 
         def gradient(w):
             return self.problem.lam * w - self.gibbs(w, self.problem.temperature) @ self.psi
@@ -127,6 +131,24 @@ class Enumerated:
         for _ in range(3):  # restarts squeeze out the last digits
             w = scipy.optimize.minimize(self.primal, w, jac=gradient, method="BFGS", options={"gtol": 1e-9}).x
         return self.dual(self.gibbs(w, self.problem.temperature))
+
+    def sparse_optimum(self):
+        """w* and J(w*) with an l1 term: SciPy on w = p - q with p, q >= 0, which makes the objective smooth."""
+        lam, l1, dim = self.problem.lam, self.problem.l1, self.problem.dim
+
+        def objective(pq):
+            w = pq[:dim] - pq[dim:]
+            gradient = lam * w - self.gibbs(w, self.problem.temperature) @ self.psi
+            value = self.primal(w) - l1 * np.abs(w).sum() + l1 * pq.sum()
+            return value, np.concatenate([gradient + l1, l1 - gradient])
+
+        settings = {"maxiter": 10_000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 50}
+        pq = np.zeros(2 * dim)
+        for _ in range(3):  # restarts squeeze out the last digits
+            bounds = [(0, None)] * (2 * dim)
+            pq = scipy.optimize.minimize(objective, pq, jac=True, method="L-BFGS-B", bounds=bounds, options=settings).x
+        w = pq[:dim] - pq[dim:]
+        return w, self.primal(w)
 
     def solve(self):
         """alpha* by an interior-point QP solver: max D over the product of simplices."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
     from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, WrongObjective, minimize
+    from m3n.paths import Path, PathPoint, path
     from m3n.problem import Answer, Problem
     from m3n.race import Comparison, compare
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
@@ -24,6 +25,8 @@ _HOME = {
     "Certificate": "m3n.certificate",
     "Comparison": "m3n.race",
     "MissingOracle": "m3n.loop",
+    "Path": "m3n.paths",
+    "PathPoint": "m3n.paths",
     "Problem": "m3n.problem",
     "Record": "m3n.certificate",
     "Result": "m3n.loop",
@@ -39,14 +42,15 @@ _HOME = {
     "excessive_gap": "m3n.solvers.generic",
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
+    "path": "m3n.paths",
 }
 _MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "report", "solvers", "structures")
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Problem", "Record", "Result",
-    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Path", "PathPoint", "Problem", "Record",
+    "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
     "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
-    "losses", "minimize", "report", "solvers", "structures",
+    "losses", "minimize", "path", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -129,6 +129,7 @@ def minimize(
     max_seconds: float | None = None,
     callbacks: Iterable[Callback] = (),
     resume: Result | None = None,
+    start: Result | np.ndarray | None = None,
     seed: int = 0,
     charge_evaluation: bool = True,
 ) -> Result:
@@ -154,7 +155,13 @@ def minimize(
     callbacks : iterable of callable
         Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
     resume : Result or None
-        Go on where an earlier run of the same solver on the same problem stopped.
+        Go on where an earlier run of the same solver on the very same problem stopped: no step is lost or repeated,
+        and what was certified stays certified.
+    start : Result, array (dim,) or None
+        Begin a new run from an earlier one with another ``lam`` on the same data (``Problem.with_lam``), with a
+        certificate of its own. A dual method takes over its dual point, whatever lam was, if the solver is the same;
+        a solver that can begin anywhere, such as ``LBFGS`` or ``OWLQN``, takes over the weights of any result, or
+        weights given as an array.
     seed : int
         Seed of a solver that draws random numbers, if it is given by its name.
     charge_evaluation : bool
@@ -168,10 +175,12 @@ def minimize(
     check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
     choice = resolve_solver(solver, seed, problem, tol, rtol)
     _check_oracles(problem, choice.solver)
+    if resume is not None and start is not None:
+        raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
     if resume is not None and type(resume.solver) is not type(choice.solver):
         raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(choice.solver).__name__}")
     limits = (np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
-    run = _Run(problem, choice, (tol, rtol), *limits, tuple(callbacks), resume, charge_evaluation)
+    run = _Run(problem, choice, (tol, rtol), *limits, tuple(callbacks), resume, charge_evaluation, start)
     with single_threaded_blas(), run.interrupt:
         return run.go()
 
@@ -224,7 +233,9 @@ class _Run:
         callbacks: tuple[Callback, ...],
         resume: Result | None,
         charge_evaluation: bool,
+        start: Result | np.ndarray | None,
     ):
+        self.start = start
         self.problem, self.solver, self.reason, self.tolerances = problem, choice.solver, choice.reason, tolerances
         self.charge_evaluation = charge_evaluation
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
@@ -277,14 +288,22 @@ class _Run:
         return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
 
     def _begin(self) -> Status | None:
-        """The first state, after the certificate of w = 0; or the state of the run that is resumed."""
+        """The first state, after the certificate of w = 0; the state of the run that is resumed; or a warm one."""
         if self.state is not None:
             self._check_resume()
             return None
+        if self.start is not None:
+            return self._begin_warm(self.start)
         if self._certify():
             return Status.CALLBACK
         self.state = self.solver.init(self.problem)
         return None
+
+    def _begin_warm(self, start: Result | np.ndarray) -> Status | None:
+        """The first state from an earlier run; w = 0 is certified too, without a pass if J(0) is known already."""
+        self.certificate = self.certificate.improved(self.problem.worst_loss)
+        self.state = _warm_state(self.problem, self.solver, start)
+        return Status.CALLBACK if self._due() and self._certify() else None
 
     def _loop(self) -> Status:
         while True:
@@ -396,9 +415,10 @@ def _patience(trace: list[Record], tol: float) -> float:
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
     structure, name = type(problem.structure).__name__, type(solver).__name__
+    _check_l1(problem, solver)
     needed = solver.oracles(problem.temperature)
     if needed is None:
-        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().oracles(problem.temperature) is not None)
+        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))
         raise WrongObjective(
             f"{name} {solver.restriction}; at temperature {problem.temperature:g} choose from {fitting}"
         )
@@ -409,6 +429,29 @@ def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
     evaluation = "soft" if problem.temperature else "hard"
     if evaluation not in problem.oracles:
         raise MissingOracle(f"a certificate needs the {ORACLE_NAMES[evaluation]}, which {structure} does not offer")
+
+
+def _check_l1(problem: Problem, solver: Solver[Any]) -> None:
+    name = type(solver).__name__
+    if problem.l1 and not problem.temperature:
+        raise WrongObjective(
+            f"no solver minimises an l1 penalty (here l1 = {problem.l1:g}) at temperature 0: OWLQN needs the smooth "
+            "risk of a CRF; choose l1=0, or temperature=1"
+        )
+    if problem.l1 and not solver.takes_l1:
+        raise WrongObjective(f"{name} cannot minimise an l1 penalty (here l1 = {problem.l1:g}): choose OWLQN")
+    if solver.takes_l1 and not problem.l1:
+        instead = "LBFGS" if problem.temperature else "SequentialDual"
+        raise WrongObjective(f"{name} is for problems with an l1 penalty, here l1 = 0: choose {instead} or 'auto'")
+
+
+def _warm_state(problem: Problem, solver: Solver[Any], start: Result | np.ndarray) -> Any:
+    w = start.w if isinstance(start, Result) else np.asarray(start, dtype=np.float64)
+    if w.shape != (problem.dim,):
+        raise ValueError(f"start has weights of shape {w.shape}, but the problem has {problem.dim} weights")
+    if isinstance(start, Result) and type(start.solver) is type(solver) and start.state is not None:
+        return solver.restart(problem, start.state)
+    return solver.start_at(problem, w)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

@@ -18,10 +18,16 @@ The *temperature* T makes one family of it: max_y becomes T log sum_y exp{ . / T
 T = 0 is the max-margin Markov network, T = 1 without a loss the conditional random field. H is concave: of a mixture of
 distributions it is at least the mixture of their entropies, so ``offset`` = loss + T H may be mixed linearly as well
 and D stays a lower bound. Whatever T, the answer at w is a tangent of the risk: value = offset - <w, vector>.
+
+A penalty l1 |w|_1 may join the regulariser. The risk is the largest offset(alpha) - <w, v> over alpha, where
+v = sum alpha psi, and lam/2 |w|^2 + l1 |w|_1 - <w, v> is least, weight by weight, at w_k = soft(v_k, l1) / lam:
+
+    D(alpha) = offset(alpha) - 1/(2 lam) sum_k max(|v_k| - l1, 0)^2,   at lam = 0: offset(alpha) if all |v_k| <= l1.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,13 +81,16 @@ class Problem:
     loss : Loss
         Label loss; the default counts wrong labels at temperature 0 and is no loss at all above.
     lam : float or None
-        Weight of the regulariser lam/2 |w|^2; None means 1/n, or 1/(sum of the sample weights).
+        Weight of the regulariser lam/2 |w|^2; None means 1/n, or 1/(sum of the sample weights). It may be 0 if ``l1``
+        is not.
     sample_weight : array (n,) or None
         How often every example counts, positive numbers; None: once.
     temperature : float
         0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
     n_jobs : int or None
         Threads of a pass; None takes every core.
+    l1 : float
+        Weight of the penalty l1 |w|_1, which makes weights exactly zero; ``OWLQN`` minimises it, for CRFs.
 
     Attributes
     ----------
@@ -100,6 +109,7 @@ class Problem:
         sample_weight: Sequence[float] | np.ndarray | None = None,
         temperature: float = 0.0,
         n_jobs: int | None = None,
+        l1: float = 0.0,
     ):
         if features.shapes != structure.shapes:
             raise ValueError(
@@ -111,9 +121,7 @@ class Problem:
         self.n = structure.n
         self.dim = features.dim
         count, self.weights = _weights(sample_weight, self.n)
-        self.lam = 1.0 / count if lam is None else float(lam)
-        if not 0.0 < self.lam < np.inf:
-            raise ValueError(f"lam must be a positive finite number, got {lam}")
+        self._set_strength(1.0 / count if lam is None else lam, l1)
         self.temperature = float(temperature)
         if not 0.0 <= self.temperature < np.inf:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
@@ -124,6 +132,36 @@ class Problem:
         self.hard_calls = 0
         self.soft_calls = 0
         self._parts: dict[tuple[int, int], list[Part]] = {}
+
+    def _set_strength(self, lam: float, l1: float) -> None:
+        self.lam, self.l1 = float(lam), float(l1)
+        if not 0.0 <= self.l1 < np.inf:
+            raise ValueError(f"l1 must be 0 or a positive finite number, got {l1}")
+        if not (0.0 < self.lam < np.inf or (self.lam == 0.0 and self.l1)):
+            raise ValueError(f"lam must be a positive finite number, or 0 beside a positive l1, got {lam}")
+        if self.l1 and not self.features.euclidean:
+            raise TypeError(
+                f"{type(self.features).__name__} has an inner product of its own: an l1 penalty on its coefficients "
+                "would depend on how it writes them; use l1=0"
+            )
+
+    def with_lam(self, lam: float, l1: float | None = None) -> Problem:
+        """The same problem with another strength of regularisation, and counters of its own.
+
+        It shares everything that is prepared (data, blocks, buffers), so do not run the two at the same time.
+
+        Parameters
+        ----------
+        lam : float
+            Weight of the regulariser lam/2 |w|^2.
+        l1 : float or None
+            Weight of the penalty l1 |w|_1; None keeps it.
+        """
+        other = copy.copy(self)
+        other._set_strength(lam, self.l1 if l1 is None else l1)
+        other.hard_calls = other.soft_calls = 0
+        other._parts = {key: [Part(other, part.batch) for part in parts] for key, parts in self._parts.items()}
+        return other
 
     @property
     def oracles(self) -> frozenset[str]:
@@ -203,12 +241,17 @@ class Problem:
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
         if self.temperature:
-            return self.lam / 2 * self.inner(w, w) + self.risk(w).value
+            return self.penalty(w) + self.risk(w).value
         self.hard_calls += self.n
-        return self.lam / 2 * self.inner(w, w) + self._whole.margin(w) / self.n
+        return self.penalty(w) + self._whole.margin(w) / self.n
+
+    def penalty(self, w: np.ndarray) -> float:
+        """lam/2 |w|^2 + l1 |w|_1."""
+        square = self.lam / 2 * self.inner(w, w)
+        return square + self.l1 * float(np.abs(w).sum()) if self.l1 else square
 
     def dual(self, u: np.ndarray, offset: float) -> float:
-        """D(alpha) of a distribution with w(alpha) = u; ``offset`` is its expected loss, plus T times its entropy."""
+        """D(alpha) at l1 = 0, with w(alpha) = u; ``offset`` is the expected loss, plus T times the entropy."""
         return offset - self.lam / 2 * self.inner(u, u)
 
     @cached_property

@@ -47,6 +47,8 @@ PROBLEMS = {
     "chain CRF": lambda: chain_problem(seed=3, temperature=1.0),
     "logistic regression": lambda: multiclass_problem(seed=3, temperature=1.0),
     "softmax-margin": lambda: chain_problem(seed=3, temperature=0.3, loss=NormalizedHamming()),
+    "sparse CRF": lambda: chain_problem(seed=3, temperature=1.0, lam=0.0, l1=0.05),
+    "elastic net": lambda: multiclass_problem(seed=3, temperature=1.0, lam=0.05, l1=0.05),
 }
 NO_DUAL = (Subgradient,)
 
@@ -57,8 +59,8 @@ def pytest_generate_tests(metafunc):
     if names == ["solver"]:
         metafunc.parametrize("solver", SOLVERS, indirect=True)
     elif names:
-        heats = {name: make().temperature for name, make in PROBLEMS.items()}
-        pairs = [(s, p) for s in SOLVERS for p in PROBLEMS if SOLVERS[s].oracles(heats[p]) is not None]
+        problems = {name: make() for name, make in PROBLEMS.items()}
+        pairs = [(s, p) for s in SOLVERS for p in PROBLEMS if SOLVERS[s].fits(problems[p])]
         metafunc.parametrize(names, pairs, indirect=True, ids=[f"{s}-{p}" for s, p in pairs])
 
 
@@ -179,13 +181,17 @@ def degenerate():
         "nothing but regularisation": chain([2, 3], 3, Dense(X, 3), lam=1e8),
         "no loss": chain([2, 3], 3, Dense(X, 3), loss=NoLoss()),
         "CRF with one label": chain([2, 3], 1, Dense(X, 1), temperature=1.0),
+        "sparse CRF with one label": chain([2, 3], 1, Dense(X, 1), temperature=1.0, l1=0.1),
+        "sparse CRF without a square": chain([2, 3], 3, Dense(X, 3), lam=0.0, temperature=1.0, l1=0.1),
+        "nothing but an l1 penalty": chain([2, 3], 3, Dense(X, 3), lam=0.0, temperature=1.0, l1=1e8),
+        "hardly any l1 penalty": chain([2, 3], 3, Dense(X, 3), lam=0.0, temperature=1.0, l1=1e-8),
     }
 
 
 @pytest.mark.parametrize("case", degenerate())
 def test_degenerate_problems(solver, case):
     problem = degenerate()[case]
-    if solver.oracles(problem.temperature) is not None:
+    if solver.fits(problem):
         result = minimize(problem, solver, tol=1e-6, max_passes=40)
         assert 0.0 <= result.certificate.gap <= problem.worst_loss
         assert np.isfinite(result.w).all()
@@ -194,6 +200,11 @@ def test_degenerate_problems(solver, case):
 def lowest_temperature(solver):
     """0, or 1 for a solver of CRFs only."""
     return 0.0 if solver.oracles(0.0) is not None else 1.0
+
+
+def needed_l1(solver):
+    """0, or something for a solver that needs it."""
+    return 0.01 if solver.takes_l1 else 0.0
 
 
 class Counting(Multiclass):
@@ -224,7 +235,8 @@ def test_counters_equal_real_calls(solver):
     random = np.random.default_rng(0)
     X, y = random.normal(size=(6, 3)), random.integers(3, size=6)
     heat = lowest_temperature(solver)
-    problem = Problem(Counting(6, 3), Dense(X, 3), y, loss=Hamming(), lam=0.1, temperature=heat, n_jobs=1)
+    settings = {"loss": Hamming(), "lam": 0.1, "temperature": heat, "l1": needed_l1(solver), "n_jobs": 1}
+    problem = Problem(Counting(6, 3), Dense(X, 3), y, **settings)
     Counting.calls = 0
     result = minimize(problem, solver, tol=0.0, max_passes=20)
     assert result.hard_calls + result.soft_calls == Counting.calls > 0
@@ -236,7 +248,8 @@ def test_compiled_and_interpreted_visits_agree(solver):
     """A structure without compiled functions runs the same kernels in the interpreter."""
     random = np.random.default_rng(0)
     X, y = random.normal(size=(6, 3)), random.integers(3, size=6)
-    settings = {"loss": Hamming(), "lam": 0.1, "temperature": lowest_temperature(solver), "n_jobs": 1}
+    settings = {"loss": Hamming(), "lam": 0.1, "temperature": lowest_temperature(solver), "l1": needed_l1(solver)}
+    settings["n_jobs"] = 1
     compiled = Problem(Multiclass(6, 3), Dense(X, 3), y, **settings)
     plain = Problem(Counting(6, 3), Dense(X, 3), y, **settings)
     if isinstance(solver, SMO):
@@ -258,7 +271,8 @@ def test_refuses_structures_without_its_oracle(solver):
     X, y = np.eye(3), [0, 1, 2]
     heat = lowest_temperature(solver)
     for structure in (MaxOnly(3, 3), ExpOnly(3, 3)):
-        problem = Problem(structure, Dense(X, 3), y, loss=Hamming(), lam=0.1, temperature=heat)
+        settings = {"loss": Hamming(), "lam": 0.1, "temperature": heat, "l1": needed_l1(solver)}
+        problem = Problem(structure, Dense(X, 3), y, **settings)
         if solver.oracles(heat) <= structure.oracles and ("soft" if heat else "hard") in structure.oracles:
             assert minimize(problem, solver, tol=10.0).converged
         else:
@@ -267,7 +281,7 @@ def test_refuses_structures_without_its_oracle(solver):
 
 
 def test_refuses_a_crf_or_solves_it(solver):
-    problem = chain_problem(temperature=1.0)
+    problem = chain_problem(temperature=1.0, l1=needed_l1(solver))
     if solver.requires_smooth is None:
         with pytest.raises(WrongObjective, match=rf"{type(solver).__name__} .*at temperature 1 choose from \["):
             minimize(problem, solver)
@@ -276,6 +290,16 @@ def test_refuses_a_crf_or_solves_it(solver):
     result = minimize(problem, solver, tol=1e-4, max_passes=3000)
     assert result.converged
     assert result.certificate.dual <= best + 1e-9 <= result.certificate.primal + 2e-9
+
+
+def test_refuses_an_l1_penalty_or_needs_one(solver):
+    name = type(solver).__name__
+    wrong = chain_problem(temperature=1.0, l1=0.0 if solver.takes_l1 else 0.1)
+    message = f"{name} is for problems with an l1 penalty" if solver.takes_l1 else f"{name} cannot .* choose OWLQN"
+    with pytest.raises(WrongObjective, match=message):
+        minimize(wrong, solver)
+    with pytest.raises(WrongObjective, match=r"no solver minimises an l1 penalty .* at temperature 0"):
+        minimize(chain_problem(l1=0.1), solver)
 
 
 @pytest.mark.parametrize("lam", [0.0, -1.0, np.nan, np.inf])

@@ -83,8 +83,7 @@ def fitting(problem: Problem) -> list[Solver[Any]]:
         The problem.
     """
     solvers = [kind() for kind in BY_NAME.values()]
-    needs = [solver.oracles(problem.temperature) for solver in solvers]
-    return [s for s, needed in zip(solvers, needs, strict=True) if needed is not None and needed <= problem.oracles]
+    return [s for s in solvers if s.fits(problem) and (s.oracles(problem.temperature) or set()) <= problem.oracles]
 
 
 def seeded(solver: Solver[Any], seed: int) -> Solver[Any]:

@@ -4,12 +4,13 @@ from m3n.features.base import FeatureMap
 from m3n.features.dense import Dense
 from m3n.features.nothing import NoFeatures
 from m3n.features.observed import Observed, ObservedTable, observed_pairs, observed_transitions
+from m3n.features.scaled import Scaled
 from m3n.features.sparse import Sparse
 from m3n.features.stack import Stack, Table, chain_features
 from m3n.features.templates import CHUNKING, Templates
 from m3n.features.vectorizer import AttributeVectorizer
 
 __all__ = [
-    "CHUNKING", "AttributeVectorizer", "Dense", "FeatureMap", "NoFeatures", "Observed", "ObservedTable", "Sparse",
-    "Stack", "Table", "Templates", "chain_features", "observed_pairs", "observed_transitions",
+    "CHUNKING", "AttributeVectorizer", "Dense", "FeatureMap", "NoFeatures", "Observed", "ObservedTable", "Scaled",
+    "Sparse", "Stack", "Table", "Templates", "chain_features", "observed_pairs", "observed_transitions",
 ]  # fmt: skip

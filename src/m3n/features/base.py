@@ -102,9 +102,14 @@ class FeatureMap(ABC):
         The default asks ``adjoint`` about every single part: right for any map whose inner product is the usual one,
         and quick enough for a few thousand parts.
         """
-        if type(self).inner is not FeatureMap.inner:
+        if not self.euclidean:
             raise TypeError(f"{type(self).__name__} has an inner product of its own: block methods cannot use it")
         return _written_out(self)
+
+    @property
+    def euclidean(self) -> bool:
+        """Whether ``inner`` is the usual inner product, so that single weights have a meaning of their own."""
+        return type(self).inner is FeatureMap.inner
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""

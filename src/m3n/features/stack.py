@@ -96,6 +96,11 @@ class Stack(FeatureMap):
     def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
 
+    @property
+    def euclidean(self) -> bool:
+        """Whether all of the maps are."""
+        return all(m.euclidean for m in self.maps)
+
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         pieces = zip(self.maps, self.split(u), self.split(v), strict=True)
         return float(sum(m.inner(a, b) for m, a, b in pieces))

@@ -21,6 +21,7 @@ from m3n.solvers.excessive_gap import ExcessiveGap
 from m3n.solvers.exponentiated_gradient import ExponentiatedGradient
 from m3n.solvers.extragradient import Extragradient
 from m3n.solvers.lbfgs import LBFGS
+from m3n.solvers.owl_qn import OWLQN
 from m3n.solvers.sequential_dual import SequentialDual
 from m3n.solvers.smo import SMO
 from m3n.solvers.struct_svm import StructSVM
@@ -35,6 +36,7 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
     "exponentiated_gradient": ExponentiatedGradient,
     "extragradient": Extragradient,
     "lbfgs": LBFGS,
+    "owl_qn": OWLQN,
     "sequential_dual": SequentialDual,
     "smo": SMO,
     "struct_svm": StructSVM,
@@ -60,7 +62,8 @@ def resolve_solver(
 
 
 __all__ = [
-    "BMRM", "BY_NAME", "LBFGS", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "DualAscent", "ExcessiveGap",
-    "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache", "SequentialDual", "Shuffled",
-    "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose", "choose_smooth", "resolve_solver",
+    "BMRM", "BY_NAME", "LBFGS", "OWLQN", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "DualAscent",
+    "ExcessiveGap", "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache",
+    "SequentialDual", "Shuffled", "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose",
+    "choose_smooth", "resolve_solver",
 ]  # fmt: skip

@@ -61,6 +61,8 @@ class Solver(Generic[S]):
         The rate at a positive temperature, where it is linear as a rule and no exponent belongs to it.
     certifies : bool
         Whether its states know J as often as is worth while; the loop then makes no pass of its own in between.
+    takes_l1 : bool
+        Whether it minimises objectives with an l1 term, and no others.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -70,6 +72,7 @@ class Solver(Generic[S]):
     exponent: ClassVar[float | None] = None
     rate_smooth: ClassVar[str] = ""
     certifies: ClassVar[bool] = False
+    takes_l1: ClassVar[bool] = False
 
     @property
     def restriction(self) -> str:
@@ -80,9 +83,27 @@ class Solver(Generic[S]):
         """The oracles needed at a temperature; None if the solver cannot work there."""
         return self.requires_smooth if temperature else self.requires
 
+    def fits(self, problem: Problem) -> bool:
+        """Whether it can minimise the problem's kind of objective."""
+        return self.takes_l1 == bool(problem.l1) and self.oracles(problem.temperature) is not None
+
     def init(self, problem: Problem) -> S:
         """The first state."""
         raise TypeError(f"{type(self).__name__} does not define init")
+
+    def restart(self, problem: Problem, state: S) -> S:
+        """The first state of a run that begins where one with another lam, on the same data, has ended.
+
+        ``init`` for a solver that has nothing to carry over.
+        """
+        return self.init(problem)
+
+    def start_at(self, problem: Problem, w: np.ndarray) -> S:
+        """The first state of a run that begins at given weights, for solvers that can begin anywhere."""
+        raise TypeError(
+            f"{type(self).__name__} cannot begin at given weights: it needs a dual point; "
+            "pass the Result of an earlier run of the same solver"
+        )
 
     def step(self, problem: Problem, state: S) -> S:
         """The next state."""

@@ -33,7 +33,7 @@ from m3n.kernels.frank_wolfe import Totals, sweep
 from m3n.kernels.working_sets import Sets
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
-from m3n.solvers.working_sets import copied, enlarged, gold_sets
+from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets, nearer_gold
 
 
 class Order(Protocol):
@@ -179,9 +179,12 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
 
     def init(self, problem: Problem) -> BlockFrankWolfeState:
         """All weight on gold: w = 0, D = 0. No oracle call."""
-        zero = np.zeros(problem.dim)
-        sets = gold_sets(problem.blocks)
-        return BlockFrankWolfeState(zero, zero, sets, (0.0, 0.0, 1.0, 0.0), np.full(problem.n, np.inf), zero, 0.0, 0.0)
+        return _beginning(problem, gold_sets(problem.blocks), np.zeros(problem.dim), 0.0)
+
+    def restart(self, problem: Problem, state: BlockFrankWolfeState) -> BlockFrankWolfeState:
+        """The earlier alpha, mixed with gold as is best for the new lam; averages begin anew. No oracle call."""
+        sets = nearer_gold(problem, state.sets)
+        return _beginning(problem, sets, *dual_point(problem, sets))
 
     def step(self, problem: Problem, state: BlockFrankWolfeState) -> BlockFrankWolfeState:
         """One pass of n visits, then the cached sweeps."""
@@ -191,6 +194,12 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
         for _ in range(self.cache.sweeps if self.cache else 0):
             run.visit(run.random.permutation(problem.n), ask=False)
         return run.state()
+
+
+def _beginning(problem: Problem, sets: Sets, u: np.ndarray, b: float) -> BlockFrankWolfeState:
+    """Before the first visit."""
+    dual, gaps = problem.dual(u, b), np.full(problem.n, np.inf)
+    return BlockFrankWolfeState(u, np.zeros(problem.dim), sets, (b, 0.0, 1.0, 0.0), gaps, u, dual, dual)
 
 
 class _Pass:

@@ -40,6 +40,7 @@ from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import BlockFrankWolfe
 from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.lbfgs import LBFGS
+from m3n.solvers.owl_qn import OWLQN
 from m3n.solvers.sequential_dual import SequentialDual
 
 LOOSE = ((1.0, 0.01), (2.0, 0.05))  # pull up to, share of J(0) from: block Frank-Wolfe, from the first table above
@@ -76,6 +77,8 @@ def choose(problem: Problem, seed: int = 0, tol: float = 0.0, rtol: float = 0.0)
     tol, rtol : float
         The tolerances of the run, as in ``minimize``.
     """
+    if problem.l1:
+        return Choice(OWLQN(), "an l1 penalty: no other solver makes weights exactly zero")
     return choose_smooth(problem, seed) if problem.temperature else _choose_margin(problem, seed, tol, rtol)
 
 

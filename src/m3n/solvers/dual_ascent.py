@@ -8,6 +8,11 @@ doubt dictates; here the others need not wait for it. Convergence is linear.
 
 The start is all but gold, where D = 0: potentials that favour its labels by ``LEAN``.
 
+Another lam. Any alpha is feasible for every lam, but w(alpha) grows like 1/lam: at a tenth of lam the optimum of the
+old problem is far off. What nearly stays is w = 1/lam sum alpha psi, so the examples' distributions must come as much
+closer to gold as lam has shrunk: a new run adds log(lam before / lam) to the potentials of gold's labels, which divides
+the odds of all others by that ratio. Of a step length eta, 1/eta - T is proportional to 1/lam.
+
 State. The potentials and marginals of all examples are too large to be copied at every step. They are changed in place
 in a ``Memory`` that knows of how many steps it is the outcome. A step from a state that is not the newest (after an
 interrupted step, or from an old result) computes them anew, so it still gives what it would have given before.
@@ -25,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,9 +38,17 @@ from m3n.kernels.dual_ascent import Ascent, sweep
 from m3n.kernels.exponentiated import fill
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
-from m3n.solvers.online_eg import lean
+from m3n.solvers.online_eg import gold_places, lean
 
 LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
+
+
+class Origin(NamedTuple):
+    """Where the steps of a run begin."""
+
+    potentials: np.ndarray
+    eta: np.ndarray  # step lengths
+    kappa: np.ndarray  # see the kernel
 
 
 class Memory:
@@ -49,20 +62,20 @@ class Memory:
         w(alpha).
     steps : int
         How many steps have led to it; -1 while one is being made.
+    lam : float
+        The problem's.
+    origin : Origin or None
+        Where they began; None at all but gold.
     """
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, origin: Origin | None = None):
         blocks, n = problem.blocks, problem.n
-        rows = blocks.rows
-        starts = np.concatenate([[0], np.cumsum(rows.sizes)])
-        potentials = np.zeros(int(starts[-1]))
-        lean(problem, starts, potentials, LEAN)
-        lengths = 1.0 / (problem.temperature * blocks.weights)  # gold is certain, and these are its step lengths
-        eta = np.repeat(lengths, np.diff(rows.first))
+        starts = np.concatenate([[0], np.cumsum(blocks.rows.sizes)])
+        potentials, eta, kappa = _gold(problem, starts) if origin is None else (array.copy() for array in origin)
         numbers = np.zeros(n), np.zeros(n)
-        self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, np.ones(n), np.zeros(n, bool))
+        self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, kappa, np.zeros(n, bool))
         self.w = np.zeros(problem.dim)
-        self.steps = 0
+        self.steps, self.lam, self.origin = 0, problem.lam, origin
         blocks.run(fill, self.point, blocks.gold, blocks.gold_counts, problem.lam, self.w)
         problem.soft_calls += n
 
@@ -136,15 +149,31 @@ class DualAscent(Solver[DualAscentState]):
         """All but gold: one pass of the exp-oracle for its marginals."""
         return _state(problem, Memory(problem))
 
+    def restart(self, problem: Problem, state: DualAscentState) -> DualAscentState:
+        """The earlier run's newest dual point, as much closer to gold as lam is smaller: one pass for its marginals."""
+        point, ratio, heat = state.memory.point, state.memory.lam / problem.lam, problem.temperature
+        potentials = point.potentials.copy()
+        potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
+        eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
+        return _state(problem, Memory(problem, Origin(potentials, eta, point.kappa.copy())))
+
     def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
         """One pass over the examples."""
         memory = state.memory
         if memory.steps != state.steps:
-            memory = Memory(problem)
+            memory = Memory(problem, memory.origin)
             for _ in range(state.steps):
                 memory.advance(problem, self.seed)
         memory.advance(problem, self.seed)
         return _state(problem, memory)
+
+
+def _gold(problem: Problem, starts: np.ndarray) -> Origin:
+    """All but gold; gold is certain, and the step lengths are those of certain rows."""
+    potentials = np.zeros(int(starts[-1]))
+    lean(problem, starts, potentials, LEAN)
+    lengths = 1.0 / (problem.temperature * problem.blocks.weights)
+    return Origin(potentials, np.repeat(lengths, np.diff(problem.blocks.rows.first)), np.ones(problem.n))
 
 
 def _state(problem: Problem, memory: Memory) -> DualAscentState:

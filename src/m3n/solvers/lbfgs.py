@@ -122,8 +122,16 @@ class LBFGS(Solver[LBFGSState]):
 
     def init(self, problem: Problem) -> LBFGSState:
         """w = 0."""
+        return self.start_at(problem, np.zeros(problem.dim))
+
+    def restart(self, problem: Problem, state: LBFGSState) -> LBFGSState:
+        """The weights of the earlier run."""
+        return self.start_at(problem, state.w)
+
+    def start_at(self, problem: Problem, w: np.ndarray) -> LBFGSState:
+        """Given weights, nothing remembered."""
         mu = self._mu(problem)
-        place = _look(problem, np.zeros(problem.dim), mu)
+        place = _look(problem, w, mu)
         state = LBFGSState(place, (), Hull.gold(problem), -np.inf, np.nan, np.inf, mu)
         return self._judged(problem, state)
 

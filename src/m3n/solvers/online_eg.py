@@ -83,12 +83,16 @@ def step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
 
 def lean(problem: Problem, starts: np.ndarray, potentials: np.ndarray, odds: float) -> None:
     """Gold's labels on the rows that the loss speaks of get a higher potential: ``odds`` in logarithms."""
+    labels = problem.blocks.costs.table.shape[1]
+    potentials[gold_places(problem, starts)] = odds + np.log(max(labels - 1, 1))
+
+
+def gold_places(problem: Problem, starts: np.ndarray) -> np.ndarray:
+    """Where the potentials of gold's labels stand, on the rows that the loss speaks of."""
     costs = problem.blocks.costs
-    labels = costs.table.shape[1]
     rows = np.arange(len(costs.gold))
     owner = np.searchsorted(costs.first, rows, side="right") - 1
-    at = starts[owner] + (rows - costs.first[owner]) * labels + costs.gold
-    potentials[at] = odds + np.log(max(labels - 1, 1))
+    return starts[owner] + (rows - costs.first[owner]) * costs.table.shape[1] + costs.gold
 
 
 def _dual(problem: Problem, dual: Potentials, u: np.ndarray) -> float:

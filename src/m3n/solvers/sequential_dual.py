@@ -146,6 +146,29 @@ class SequentialDual(Solver[SequentialDualState]):
             np.zeros(problem.n), self.proximity or 0.0,
         )  # fmt: skip
 
+    def restart(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
+        """The earlier caches, alpha mixed with gold as is best for the new lam, acceleration from rest. No oracle call.
+
+        As the caches are rich already, there are no online passes.
+        """
+        caches = copied(state.caches)
+        u, loss = _dual_point(problem, caches, state.support)
+        square = problem.lam * float(u @ u)
+        t = min(loss / square, 1.0) if square > 0.0 else 1.0
+        caches.alpha[:] *= t
+        caches.alpha[caches.first[:-1]] += 1.0 - t
+        caches.seen[:] = 0
+        u, loss = _dual_point(problem, caches, state.support)
+        point, kappa = Point(u, loss), self.proximity
+        if kappa is None:
+            kappa = _pull(problem, caches) * problem.lam
+        w = np.zeros(problem.dim)
+        w[state.support] = u
+        return SequentialDualState(
+            w, caches, state.support, u, u, u, u, point, point, state.gaps, kappa, loss=loss,
+            dual=loss - problem.lam / 2 * float(u @ u), passes=self.online, parts=state.parts,
+        )  # fmt: skip
+
     def step(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
         """One oracle pass (two where the online passes end) with the cached sweeps before it."""
         run = _Round(problem, self, state)
@@ -186,7 +209,7 @@ class _Round:
             self._visit_online(piece)
             self._take_average()
         self.problem.hard_calls += len(order)
-        pull = float(np.sqrt(curvature_per_loss(self.caches) / (self.problem.n * self.problem.lam)))
+        pull = _pull(self.problem, self.caches)
         if self.passes == 1 and self.solver.proximity is None:
             self.kappa = pull * self.problem.lam
             self.centre = self.previous = self.w[self._listed]
@@ -220,11 +243,9 @@ class _Round:
 
     def settle(self) -> None:
         """u and the loss from the caches alone, where they are certified next; the best mixture of dual points."""
-        lam, n = self.problem.lam, self.problem.n
+        lam = self.problem.lam
         if self.passes >= self.solver.online:
-            vector = np.zeros(self.problem.dim)
-            self.progress.loss[0] = totals(self.blocks.rows, self.caches, vector) / n
-            u = vector[self._listed] / (-lam * n)
+            u, self.progress.loss[0] = _dual_point(self.problem, self.caches, self._listed)
             share = self.kappa / (lam + self.kappa)
             self.w = self._dense((1.0 - share) * u + share * self._wide(self.centre))
         else:
@@ -325,6 +346,18 @@ def _support(dim: int, listed: np.ndarray) -> Support:
     support.member[listed] = True
     support.listed[: len(listed)] = listed
     return support
+
+
+def _dual_point(problem: Problem, caches: Caches, support: np.ndarray) -> tuple[np.ndarray, float]:
+    """u = w(alpha) on the support and b = sum ell alpha, from the caches alone."""
+    vector = np.zeros(problem.dim)
+    loss = totals(problem.blocks.rows, caches, vector) / problem.n
+    return vector[support] / (-problem.lam * problem.n), loss
+
+
+def _pull(problem: Problem, caches: Caches) -> float:
+    """How strongly single examples pull at w, against lam."""
+    return float(np.sqrt(curvature_per_loss(caches) / (problem.n * problem.lam)))
 
 
 def _mixture(points: list[Point], lam: float) -> Point:

@@ -50,6 +50,47 @@ def enlarged(sets: Sets) -> Sets:
     return Sets(first, sets.used, parts, counts, alpha, losses, seen)
 
 
+def nearer_gold(problem: Problem, sets: Sets) -> Sets:
+    """The best mixture of alpha with gold for the problem's lam; when outputs were seen is forgotten.
+
+    With the share t of alpha, D is t b - lam/2 t^2 |u|^2. A smaller lam than before calls for a smaller t.
+    """
+    u, b = dual_point(problem, sets)
+    square = problem.lam * problem.inner(u, u)
+    t = min(b / square, 1.0) if square > 0.0 else 1.0
+    mixture, slots = _with_gold(problem.blocks, sets)
+    mixture.alpha[:] *= t
+    mixture.alpha[slots] += 1.0 - t
+    mixture.seen[:] = 0
+    return mixture
+
+
+def _with_gold(blocks: Blocks, sets: Sets) -> tuple[Sets, np.ndarray]:
+    """A copy in which every example has gold in its working set, and the slots of gold."""
+    slots = _gold_slots(blocks, sets)
+    absent = np.flatnonzero(slots < 0)
+    if not len(absent):
+        return copied(sets), slots
+    sets = copied(enlarged(sets))
+    new = sets.first[absent] + sets.used[absent]
+    sets.parts[new], sets.counts[new] = blocks.gold[absent], blocks.gold_counts[absent]
+    sets.alpha[new] = sets.losses[new] = 0.0
+    sets.used[absent] += 1
+    return sets, _gold_slots(blocks, sets)
+
+
+def _gold_slots(blocks: Blocks, sets: Sets) -> np.ndarray:
+    """The slot of gold in every example's working set, -1 where it was given up."""
+    owner = np.repeat(np.arange(blocks.n), np.diff(sets.first))
+    used = np.arange(len(owner)) - sets.first[owner] < sets.used[owner]
+    unused = np.arange(sets.parts.shape[1]) >= blocks.gold_counts[:, None]  # beyond the end of gold's list
+    alike = ((sets.parts == blocks.gold[owner]) | unused[owner]).all(axis=1)
+    found = np.flatnonzero(used & alike & (sets.counts == blocks.gold_counts[owner]))
+    slots = np.full(blocks.n, -1)
+    slots[owner[found]] = found
+    return slots
+
+
 def dual_point(problem: Problem, sets: Sets) -> tuple[np.ndarray, float]:
     """u = w(alpha) and b = sum ell alpha, computed from the working sets alone."""
     blocks, u = problem.blocks, np.zeros(problem.dim)
