@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,11 +28,17 @@ WEIGHTS = ("coef_", "transitions_", "start_", "end_")
 MASKS = ("forbidden", "forbidden_start", "forbidden_end")  # of constraints_; a model without them has none
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
-    "loss": dict(losses.BY_NAME),
+    "loss": {
+        **losses.BY_NAME,
+        "cost_matrix": losses.CostMatrix,
+        "edge_hamming": losses.EdgeHamming,
+        "no_loss": losses.NoLoss,
+        "sum": losses.Sum,
+    },
     "templates": {"templates": Templates},
     "constraints": {"transitions": Transitions},
 }
-DEFAULTS = {"solver": "auto", "loss": "hamming", "constraints": None}
+DEFAULTS = {"solver": "auto", "loss": "hamming", "constraints": None, "strengths": None, "templates": None}
 
 
 def load(path: str | os.PathLike[str]) -> SequenceTagger:
@@ -152,28 +159,41 @@ def _packed(entries: list[Any]) -> np.ndarray:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A constructor argument as JSON; our own solvers, losses and templates by name and settings."""
+    """A constructor argument as JSON; what is not ours is replaced by the default, with a warning."""
+    try:
+        return _written(value)
+    except TypeError:
+        warnings.warn(f"{name}={value!r} is not part of m3n: the saved model holds its default instead", stacklevel=4)
+        return {"family": "default", "name": name}
+
+
+def _written(value: Any) -> Any:
+    """Plain values as they are; our own solvers, losses, templates and constraints by name and settings."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.integer, np.floating, np.bool_)):
         return value.item()
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_written(entry) for entry in (value.tolist() if isinstance(value, np.ndarray) else value)]
+    if isinstance(value, Mapping):
+        return {"family": "mapping", "entries": [[_written(key), _written(entry)] for key, entry in value.items()]}
     for family, known in FAMILIES.items():
         for key, kind in known.items():
             if type(value) is kind:
-                settings: dict[str, Any] = dataclasses.asdict(value) if hasattr(kind, "__dataclass_fields__") else {}
-                settings = {field: _listed(setting) for field, setting in settings.items()}
+                fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+                settings = {field.name: _written(getattr(value, field.name)) for field in fields}
                 return {"family": family, "name": key, "settings": settings}
-    warnings.warn(f"{name}={value!r} is not part of m3n: the saved model holds its default instead", stacklevel=4)
-    return {"family": "default", "name": name}
-
-
-def _listed(setting: Any) -> Any:
-    return setting.tolist() if isinstance(setting, np.ndarray) else setting
+    raise TypeError(f"{value!r} cannot be written to a file")
 
 
 def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(entry) for entry in value]
     if not isinstance(value, dict):
         return value
     if value["family"] == "default":
         return DEFAULTS[value["name"]]
-    return FAMILIES[value["family"]][value["name"]](**value["settings"])
+    if value["family"] == "mapping":
+        return {tuple(key) if isinstance(key, list) else key: _restored(entry) for key, entry in value["entries"]}
+    settings = {name: _restored(setting) for name, setting in value["settings"].items()}
+    return FAMILIES[value["family"]][value["name"]](**settings)

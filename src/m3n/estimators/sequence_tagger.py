@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -25,14 +26,23 @@ from m3n.estimators.decoding import (
     read_fixed,
 )
 from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
-from m3n.features import FeatureMap, Observed, ObservedTable, Stack, Table, Templates
+from m3n.estimators.training import (
+    Data,
+    read_weights,
+    resolve_lam,
+    resolve_loss,
+    resolve_objective,
+    resolve_strengths,
+)
+from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table, Templates
 from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Chain, Transitions
 
-TEMPERATURES = {"margin": 0.0, "crf": 1.0}
+# what may change between two fits of which the second begins where the first one ended
+FREE = ("solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start")
 
 
 class SequenceTagger(Estimator):
@@ -40,17 +50,20 @@ class SequenceTagger(Estimator):
 
     Parameters
     ----------
-    objective : {"margin", "crf"}
-        Training objective: the max-margin Markov network (structural SVM) or the conditional random field, that is
-        the mean negative log-likelihood.
+    objective : {"margin", "crf", "softmax_margin", "slack"}
+        Training objective: the max-margin Markov network (structural SVM); the conditional random field, that is the
+        mean negative log-likelihood; the same with the loss in the exponent; or the structural SVM with rescaled
+        slacks, in which the loss multiplies the margin instead of being the margin.
     solver : str or Solver
         "auto", a solver's name, or a solver object.
     lam : float or None
-        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n.
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n. The sum of sample weights, if there
+        are any, takes the place of n.
     tol : float
         Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
-        Label loss of ``objective="margin"``: wrong labels, wrong labels / length, or an object.
+        Label loss of every objective but "crf": wrong labels, wrong labels / length, or an object of ``m3n.losses``,
+        which may speak of labels by their names.
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
@@ -74,6 +87,15 @@ class SequenceTagger(Estimator):
     constraints : {"iob", "iob1", "bioes", "observed"}, Transitions or None
         Which labels may follow one another, in training and in every prediction: valid chunks of a scheme, what occurs
         in the training data, or what ``m3n.structures.Transitions`` says; None allows everything.
+    C : float or None
+        Another way to give ``lam``: C = 1/(lam n), as in support vector machines.
+    l1 : float
+        Weight of the penalty l1 |w|_1, which makes weights exactly zero. For ``objective="crf"`` and "softmax_margin".
+    strengths : mapping from str to float, or None
+        How strongly groups of weights are regularised, relative to ``lam``: "attributes", "transitions" and
+        "boundaries", each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
+    warm_start : bool
+        Whether a further ``fit`` on the same data, with another ``lam`` for example, begins where the last one ended.
 
     Attributes
     ----------
@@ -131,6 +153,10 @@ class SequenceTagger(Estimator):
         observed_only: bool = False,
         boundaries: bool = True,
         constraints: str | Transitions | None = None,
+        C: float | None = None,
+        l1: float = 0.0,
+        strengths: Mapping[str, float] | None = None,
+        warm_start: bool = False,
     ):
         self.objective = objective
         self.solver = solver
@@ -147,8 +173,12 @@ class SequenceTagger(Estimator):
         self.observed_only = observed_only
         self.boundaries = boundaries
         self.constraints = constraints
+        self.C = C
+        self.l1 = l1
+        self.strengths = strengths
+        self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any) -> SequenceTagger:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
         """Train on labelled sequences.
 
         Ctrl-C ends training early; the model then holds the best weights so far, with their certificate.
@@ -160,27 +190,36 @@ class SequenceTagger(Estimator):
             attributes or a list of strings. With ``templates``, tokens in columns.
         y : sequences of labels
             One label per position: strings or numbers.
+        sample_weight : array (sequences,), optional
+            How often every sequence counts: 2 is the same as the sequence twice, 0 leaves it out.
 
         Returns
         -------
         SequenceTagger
             The fitted estimator itself.
         """
-        if self.objective not in TEMPERATURES:
-            raise ValueError(f"objective={self.objective!r} is not available; choose one of {tuple(TEMPERATURES)}")
-        temperature = TEMPERATURES[self.objective]
-        loss = None if temperature else resolve_loss(self.loss)
+        objective = resolve_objective(self.objective)
+        loss = resolve_loss(self.loss) if objective.has_loss else None
+        factors = resolve_strengths(self.strengths)
+        resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)  # a wrong name is refused before the data are read
         check_constraints(self.constraints)
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         constraints = learn_constraints(self.constraints, classes, labels)
-        features = self._features(reader, matrix, lengths, labels, len(classes))
-        del matrix  # observed pairs have made their own of it
-        settings: dict[str, Any] = {"loss": loss, "lam": self.lam, "temperature": temperature, "n_jobs": self.n_jobs}
-        problem = Problem(_chain(lengths, len(classes), constraints), features, labels, **settings)
-        result = self._minimize(problem)
+        data = Data(matrix, lengths, labels, read_weights(sample_weight, len(lengths))).without_zeros()
+        known = self._known(data) if self.warm_start else None
+        loss = loss.bind(classes.tolist()) if loss is not None else None
+        edges = loss is not None and loss.needs_edges
+        features = self._features(reader, data, len(classes), factors, edges)
+        structure = _chain(data.lengths, len(classes), constraints, edges=edges)
+        settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
+        settings |= {"temperature": objective.temperature}
+        problem = Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
+        del matrix, data  # observed pairs have made their own of it
+        result = self._minimize(problem, known)
+        self._last = (known, result) if self.warm_start else None
         self.reader_ = reader
         self.classes_ = classes
         self.constraints_ = constraints
@@ -295,19 +334,37 @@ class SequenceTagger(Estimator):
         persistence.save_tagger(self, path)
 
     def _features(
-        self, reader: SequenceReader, matrix: Matrix, lengths: np.ndarray, labels: list[list[int]], count: int
+        self, reader: SequenceReader, data: Data, count: int, factors: Mapping[str, float], edges: bool
     ) -> Stack:
         """The feature map of the training data."""
-        ends = (Table(count) if self.boundaries else ObservedTable(np.zeros(count, bool)) for _ in range(2))
-        if not self.observed_only:
-            return Stack(reader.node_map(matrix, count), Table(count, count), *ends)
-        if reader.kind == "dense":
-            raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        gold = np.array([label for sequence in labels for label in sequence])
-        node = Observed(matrix, observed_pairs(matrix, gold, count))
-        return Stack(node, ObservedTable(observed_transitions(gold, lengths, count)), *ends)
+        tokens, labels = data.matrix.shape[0], np.concatenate(data.labels)
+        table: FeatureMap = Table(count, count)
+        if self.observed_only:
+            if reader.kind == "dense":
+                raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
+            node: FeatureMap = Observed(data.matrix, observed_pairs(data.matrix, labels, count))
+            table = ObservedTable(observed_transitions(labels, data.lengths, count))
+        else:
+            node = reader.node_map(data.matrix, count)
+        ends = [Table(count) if self.boundaries else ObservedTable(np.zeros(count, bool)) for _ in range(2)]
+        pairs = [NoFeatures(tokens - len(data.lengths), count, count)] if edges else []
+        groups = zip((node, table, *ends), ("attributes", "transitions", "boundaries", "boundaries"), strict=True)
+        return Stack(*(part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups), *pairs)
 
-    def _minimize(self, problem: Problem) -> Result:
+    def _known(self, data: Data) -> tuple[Any, ...]:
+        """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
+        params = self.get_params(deep=False)
+        return data.fingerprint(), *((name, value) for name, value in params.items() if name not in FREE)
+
+    def _start(self, problem: Problem, known: tuple[Any, ...] | None) -> Result | None:
+        """The last result if this fit can begin there."""
+        earlier, result = getattr(self, "_last", None) or (None, None)
+        if known is None or result is None or known != earlier:
+            return None
+        solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self.rtol).solver
+        return result if type(solver) is type(result.solver) else None
+
+    def _minimize(self, problem: Problem, known: tuple[Any, ...] | None) -> Result:
         with ExitStack() as stack:
             callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
@@ -319,6 +376,7 @@ class SequenceTagger(Estimator):
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
                 callbacks=callbacks,
+                start=self._start(problem, known),
             )
         if result.status is not Status.TOLERANCE:
             from sklearn.exceptions import ConvergenceWarning
@@ -330,8 +388,11 @@ class SequenceTagger(Estimator):
 
     def _set_weights(self, features: Stack, w: np.ndarray) -> None:
         labels = len(self.classes_)
-        coef, transitions, self.start_, self.end_ = features.split(w)
-        node = features.maps[0]
+        pieces = zip(features.maps[:4], features.split(w)[:4], strict=True)
+        coef, transitions, self.start_, self.end_ = (
+            part.weights(piece) if isinstance(part, Scaled) else piece for part, piece in pieces
+        )
+        node = features.maps[0].map if isinstance(features.maps[0], Scaled) else features.maps[0]
         self.coef_ = node.coefficients(coef) if isinstance(node, Observed) else coef.reshape(-1, labels)
         self.transitions_ = transitions.reshape(labels, labels)
         self.n_features_in_ = self.coef_.shape[0]
@@ -359,16 +420,8 @@ class SequenceTagger(Estimator):
         return node, node.pack(node.pairs.data)
 
 
-def _chain(lengths: np.ndarray, labels: int, constraints: Transitions | None) -> Chain:
+def _chain(lengths: np.ndarray, labels: int, constraints: Transitions | None, *, edges: bool = False) -> Chain:
     """Sequences of labels that obey the constraints, if there are any."""
     names = ("forbidden", "forbidden_start", "forbidden_end")
-    return Chain(lengths, labels, **({name: getattr(constraints, name) for name in names} if constraints else {}))
-
-
-def resolve_loss(loss: str | losses.Loss) -> losses.Loss:
-    """Turn a loss's name into an object."""
-    if isinstance(loss, losses.Loss):
-        return loss
-    if loss not in losses.BY_NAME:
-        raise ValueError(f"unknown loss {loss!r}; choose a Loss object or one of {sorted(losses.BY_NAME)}")
-    return losses.BY_NAME[loss]()
+    masks = {name: getattr(constraints, name) for name in names} if constraints else {}
+    return Chain(lengths, labels, edges=edges, **masks)

@@ -1,0 +1,126 @@
+"""From an estimator's words to the numbers of a training problem: objective, loss, strengths and weights.
+
+objective           temperature   loss           what is minimised besides the regulariser, per example
+"margin"            0             added          max_y { ell(y) - <w, psi(y)> }
+"slack"             0             multiplied     max_y ell(y) (1 - <w, psi(y)>)
+"crf"               1             none           log sum_y exp{ -<w, psi(y)> }
+"softmax_margin"    1             added          log sum_y exp{ ell(y) - <w, psi(y)> }
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from m3n import losses
+from m3n.estimators.inputs import Matrix
+
+GROUPS = ("attributes", "transitions", "boundaries")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What a word for an objective means to ``Problem``."""
+
+    temperature: float
+    has_loss: bool
+    rescale: str = "margin"
+
+
+OBJECTIVES = {
+    "margin": Objective(0.0, has_loss=True),
+    "slack": Objective(0.0, has_loss=True, rescale="slack"),
+    "crf": Objective(1.0, has_loss=False),
+    "softmax_margin": Objective(1.0, has_loss=True),
+}
+
+
+def resolve_objective(name: str) -> Objective:
+    """The objective of that name."""
+    if name not in OBJECTIVES:
+        raise ValueError(f"objective={name!r} is not available; choose one of {tuple(OBJECTIVES)}")
+    return OBJECTIVES[name]
+
+
+def resolve_loss(loss: str | losses.Loss) -> losses.Loss:
+    """Turn a loss's name into an object."""
+    if isinstance(loss, losses.Loss):
+        return loss
+    if loss not in losses.BY_NAME:
+        raise ValueError(f"unknown loss {loss!r}; choose a Loss object or one of {sorted(losses.BY_NAME)}")
+    return losses.BY_NAME[loss]()
+
+
+def resolve_lam(lam: float | None, C: float | None, count: float) -> float | None:
+    """lam, or 1 / (C count); None leaves the default to ``Problem``."""
+    if C is None:
+        return lam
+    if lam is not None:
+        raise ValueError(f"give either lam={lam!r} or C={C!r}, which is 1 / (lam n), not both")
+    if not 0.0 < C < np.inf:
+        raise ValueError(f"C must be a positive finite number, got {C}")
+    return 1.0 / (C * count)
+
+
+def resolve_strengths(strengths: Mapping[str, float] | None) -> dict[str, float]:
+    """The factor of every group's weights: a strength of s is a factor of 1/sqrt(s), see ``m3n.features.Scaled``."""
+    given = dict(strengths or {})
+    for name, strength in given.items():
+        if name not in GROUPS:
+            raise ValueError(f"strengths names the group {name!r}; there are {GROUPS}")
+        if not 0.0 < strength < np.inf:
+            raise ValueError(f"strengths[{name!r}] must be a positive finite number, got {strength}")
+    return {name: 1.0 / float(np.sqrt(given.get(name, 1.0))) for name in GROUPS}
+
+
+def read_weights(sample_weight: Any, count: int) -> np.ndarray | None:
+    """One number per sequence, not negative; None if all sequences count alike."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (count,):
+        raise ValueError(f"sample_weight must have one number per sequence, shape ({count},), got {weights.shape}")
+    bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
+    if bad.size:
+        raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be finite and not negative")
+    if not weights.any():
+        raise ValueError("sample_weight is 0 everywhere: there is nothing to train on")
+    return weights
+
+
+@dataclass(frozen=True)
+class Data:
+    """Labelled sequences as one matrix with a row per position."""
+
+    matrix: Matrix
+    lengths: np.ndarray
+    labels: list[list[int]]
+    weights: np.ndarray | None
+
+    @property
+    def count(self) -> float:
+        """The number of sequences, or the sum of their weights."""
+        return len(self.lengths) if self.weights is None else float(self.weights.sum())
+
+    def without_zeros(self) -> Data:
+        """Sequences of weight 0 left out."""
+        if self.weights is None or self.weights.all():
+            return self
+        kept = self.weights > 0.0
+        labels = [sequence for sequence, keep in zip(self.labels, kept, strict=True) if keep]
+        return Data(self.matrix[np.repeat(kept, self.lengths)], self.lengths[kept], labels, self.weights[kept])
+
+    def fingerprint(self) -> str:
+        """The same for the same data."""
+        digest = hashlib.blake2b(digest_size=16)
+        sparse = scipy.sparse.issparse(self.matrix)
+        arrays = (self.matrix.data, self.matrix.indices, self.matrix.indptr) if sparse else (self.matrix,)
+        weights = np.ones(1) if self.weights is None else self.weights
+        for array in (*arrays, self.lengths, np.concatenate([np.asarray(y) for y in self.labels]), weights):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
