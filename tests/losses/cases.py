@@ -61,13 +61,17 @@ CASES = {
         lambda i, g, y: weighted(i, g, y) / (sum(POSITIONS[i]) or 1.0),
     ),
     "matrix": (CostMatrix(MATRIX), matrix),
+    "two tables": (  # with different weights, so one of them is written out
+        CostMatrix(MATRIX) + Hamming(CLASSES),
+        lambda i, g, y: matrix(i, g, y) + sum(CLASSES[a] for a, bad in zip(g, wrong(g, y), strict=True) if bad),
+    ),
     "pairs": (EdgeHamming(), wrong_pairs),
     "labels and pairs": (
         2.0 * Hamming() + EdgeHamming(),
         lambda i, g, y: 2.0 * wrong(g, y).sum() + wrong_pairs(i, g, y),
     ),
     "own loss": (Boundaries(), boundaries),
-    "sum of all": (  # tables with different weights, so one is written out
+    "sum of all": (
         0.5 * Hamming(CLASSES, POSITIONS) + CostMatrix(MATRIX) * 2 + Boundaries() + EdgeHamming(),
         lambda i, g, y: 0.5 * weighted(i, g, y) + 2 * matrix(i, g, y) + boundaries(i, g, y) + wrong_pairs(i, g, y),
     ),
