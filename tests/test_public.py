@@ -111,7 +111,7 @@ def test_settings_and_entry_points_document_every_parameter():
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
     entry_points += [m3n.compare]
     solvers = [kind for kind in m3n.solvers.BY_NAME.values() if inspect.signature(kind).parameters]
-    settings = [m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
+    settings = [m3n.structures.Chain, m3n.structures.Transitions, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + solvers + settings:
         assert NumpyDocString(inspect.cleandoc(obj.__doc__))["Parameters"], obj
 
@@ -124,7 +124,15 @@ def blocks(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/comparing.md", "docs/extending.md", "docs/theory.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/index.md",
+        "docs/comparing.md",
+        "docs/decoding.md",
+        "docs/extending.md",
+        "docs/theory.md",
+    ],
 )
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
     """All Python blocks of a page, one after another, as a reader would type them."""
