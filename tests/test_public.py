@@ -113,7 +113,7 @@ def test_settings_and_entry_points_document_every_parameter():
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
     entry_points += [m3n.compare, m3n.path]
     solvers = [kind for kind in m3n.solvers.BY_NAME.values() if inspect.signature(kind).parameters]
-    settings = [m3n.structures.Chain, m3n.SaddlePoint, m3n.datasets.digit_strings]
+    settings = [m3n.structures.Chain, m3n.structures.Transitions, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + solvers + settings:
         assert NumpyDocString(inspect.cleandoc(obj.__doc__))["Parameters"], obj
 
@@ -131,6 +131,7 @@ def blocks(path):
         "CONTRIBUTING.md",
         "docs/index.md",
         "docs/comparing.md",
+        "docs/decoding.md",
         "docs/extending.md",
         "docs/losses.md",
         "docs/theory.md",
