@@ -396,6 +396,9 @@ def _patience(trace: list[Record], tol: float) -> float:
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
     structure, name = type(problem.structure).__name__, type(solver).__name__
+    if problem.rescale == "slack" and not solver.rescales:
+        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind.rescales)
+        raise WrongObjective(f"{name} {solver.slack_restriction}; for slack rescaling choose from {fitting}")
     needed = solver.oracles(problem.temperature)
     if needed is None:
         fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().oracles(problem.temperature) is not None)

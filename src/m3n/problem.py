@@ -18,6 +18,15 @@ The *temperature* T makes one family of it: max_y becomes T log sum_y exp{ . / T
 T = 0 is the max-margin Markov network, T = 1 without a loss the conditional random field. H is concave: of a mixture of
 distributions it is at least the mixture of their entropies, so ``offset`` = loss + T H may be mixed linearly as well
 and D stays a lower bound. Whatever T, the answer at w is a tangent of the risk: value = offset - <w, vector>.
+
+*Slack rescaling* (at T = 0) multiplies the margin by the loss instead of adding it,
+
+    J(w) = lam/2 |w|^2 + 1/n sum_i max_y ell_i(y) (1 - <w, psi_i(y)>),
+
+which is the network with ell psi in place of psi: ``vector`` = sum alpha ell psi, and all else stays, D too.
+
+Reference: Tsochantaridis, Joachims, Hofmann, Altun, "Large margin methods for structured and interdependent output
+variables", 2005.
 """
 
 from __future__ import annotations
@@ -46,9 +55,10 @@ class Answer:
     Attributes
     ----------
     value : float
-        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``.
+        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``; with slack
+        rescaling of the maximum of ``ell_i(y) (1 - <w, psi_i(y)>)``.
     vector : array (dim,)
-        sum_iy alpha_i(y) psi_i(y).
+        sum_iy alpha_i(y) psi_i(y); with slack rescaling sum_iy alpha_i(y) ell_i(y) psi_i(y).
     loss : float
         sum_iy alpha_i(y) ell_i(y).
     offset : float
@@ -80,6 +90,8 @@ class Problem:
         How often every example counts, positive numbers; None: once.
     temperature : float
         0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
+    rescale : {"margin", "slack"}
+        Whether the loss is added to the margin that an output violates, or multiplies it (at temperature 0 only).
     n_jobs : int or None
         Threads of a pass; None takes every core.
 
@@ -99,6 +111,7 @@ class Problem:
         lam: float | None = None,
         sample_weight: Sequence[float] | np.ndarray | None = None,
         temperature: float = 0.0,
+        rescale: str = "margin",
         n_jobs: int | None = None,
     ):
         if features.shapes != structure.shapes:
@@ -117,6 +130,7 @@ class Problem:
         self.temperature = float(temperature)
         if not 0.0 <= self.temperature < np.inf:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
+        self.rescale = _check_rescale(rescale, self.temperature)
         self.gold = structure.pack(y)
         loss = loss or (NoLoss() if self.temperature else Hamming())
         self.cost = loss.cost(structure, self.gold)
@@ -127,8 +141,8 @@ class Problem:
 
     @property
     def oracles(self) -> frozenset[str]:
-        """The oracles that the structure answers."""
-        return self.structure.oracles
+        """The oracles that the structure answers, and the objective can use."""
+        return self.structure.oracles & {"hard"} if self.rescale == "slack" else self.structure.oracles
 
     @property
     def passes(self) -> float:
@@ -177,13 +191,21 @@ class Problem:
 
     def hard(self, w: np.ndarray, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Max-oracle on all examples or a block of them (its share of the sums over n)."""
+        if self.rescale == "slack" and loss_scale != 1.0:
+            raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
         batch = self._whole if block is None else self._batch(block)
         self.hard_calls += batch.structure.n
         return batch.hard(w, loss_scale, self)
 
     def soft(self, w: np.ndarray, mu: float, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Exp-oracle at temperature mu on all examples or a block of them (its share of the sums over n)."""
+        if self.rescale == "slack":
+            raise TypeError(
+                "slack rescaling has no exp-oracle: ell(y) multiplies the score of the whole output, so the Gibbs "
+                "distribution does not factorise and has no marginals on cliques; use solvers of the max-oracle"
+            )
         batch = self._whole if block is None else self._batch(block)
+        assert isinstance(batch, _Batch)
         self.soft_calls += batch.structure.n
         return batch.soft(w, mu, loss_scale, self)
 
@@ -194,8 +216,8 @@ class Problem:
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Max-oracle on all examples, answered in outputs instead of sums: what they are, not what they add up to.
 
-        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), times its weight, and the best outputs as
-        lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
+        Returns max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight, and the
+        best outputs as lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
         """
         self.hard_calls += self.n
         return self._whole.outputs(w)
@@ -214,7 +236,7 @@ class Problem:
     @cached_property
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
-        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights)
+        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=self.rescale == "slack")
 
     def parts(self, count: int, seed: int = 0) -> list[Part]:
         """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
@@ -229,21 +251,25 @@ class Problem:
         return [np.sort(block) for block in np.array_split(order, count)]
 
     @cached_property
-    def _whole(self) -> _Batch:
-        return _Batch(self.structure, self.features, self.cost, self.gold, self.threads, self.weights)
+    def _whole(self) -> _Batch | _SlackBatch:
+        return self._kind(self.structure, self.features, self.cost, self.gold, self.threads, self.weights)
 
-    def _batch(self, block: Examples) -> _Batch:
+    @property
+    def _kind(self) -> type[_Batch] | type[_SlackBatch]:
+        return _SlackBatch if self.rescale == "slack" else _Batch
+
+    def _batch(self, block: Examples) -> _Batch | _SlackBatch:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
         cost, gold = self.cost.select(labels), self.gold[labels]
         weights = None if self.weights is None else self.weights[block]
-        return _Batch(structure, self.features.select(rows), cost, gold, self.threads, weights)
+        return self._kind(structure, self.features.select(rows), cost, gold, self.threads, weights)
 
 
 class Part:
     """Some of a problem's examples, prepared for many calls: ``Problem.hard(w, block)`` prepares them every time."""
 
-    def __init__(self, problem: Problem, batch: _Batch):
+    def __init__(self, problem: Problem, batch: _Batch | _SlackBatch):
         self.problem = problem
         self.batch = batch
 
@@ -325,6 +351,61 @@ class _Batch:
 
     def _weighted(self, margins: np.ndarray) -> np.ndarray:
         return margins if self.weights is None else self.weights * margins
+
+
+class _SlackBatch:
+    """One pass of slack rescaling over some examples, in one buffer in the layout of theta.
+
+    Every example counts as often as its answer's loss says, times its own weight; that of gold's features is the same.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        cost: Cost,
+        gold: np.ndarray,
+        threads: Threads,
+        weights: np.ndarray | None,
+    ):
+        self.structure, self.features, self.cost, self.gold, self.threads = structure, features, cost, gold, threads
+        self.weights = np.ones(structure.n) if weights is None else weights
+        self.buffer = structure.empty()
+
+    def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
+        values, labelling, losses = self._products(w)
+        parts = self.structure.encode(labelling, out=self.buffer, weights=losses)
+        self.structure.subtract(self.gold, parts, self.threads, weights=losses)
+        vector = np.zeros(problem.dim)
+        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
+        loss = float(losses.sum()) / problem.n
+        return Answer(float(values.sum()) / problem.n, vector, loss, loss)
+
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        values, labelling, _ = self._products(w)
+        return values, *self.structure.local_parts(labelling)
+
+    def margin(self, w: np.ndarray) -> float:
+        """Sum over the examples of max_y ell_i(y) (1 - <w, psi_i(y)>), without the outputs that attain it."""
+        return float(self._products(w)[0].sum())
+
+    def _products(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, outputs and losses of the max-oracle; values and losses times the weights."""
+        theta = self.features.scores(w, self.buffer, self.threads)
+        values, labelling, losses = self.structure.slack(theta, self.gold, self.cost, self.threads)
+        _check_finite(values, w)
+        return self.weights * values, labelling, self.weights * losses
+
+
+def _check_rescale(rescale: str, temperature: float) -> str:
+    if rescale not in ("margin", "slack"):
+        raise ValueError(f"rescale must be 'margin' or 'slack', got {rescale!r}")
+    if rescale == "slack" and temperature:
+        raise ValueError(
+            f"slack rescaling needs temperature 0, got {temperature:g}: ell(y) multiplies the score of the whole "
+            "output, so sums over outputs do not factorise"
+        )
+    return rescale
 
 
 def _weights(given: Sequence[float] | np.ndarray | None, n: int) -> tuple[float, np.ndarray | None]:
