@@ -65,7 +65,7 @@ def all_worst(space, rows, costs, w, mass, values, parts, counts):
 def in_python(problem):
     """The same blocks with the structure's own methods in the interpreter."""
     blocks = Blocks(problem.structure, problem.features, problem.cost, problem.gold)
-    blocks.space, blocks.compiled = PythonSpace(problem.structure), False
+    blocks.space, blocks.compiled = PythonSpace(problem.structure, problem.cost, problem.gold, blocks.weights), False
     return blocks
 
 

@@ -15,9 +15,11 @@ import numpy as np
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.kernels._jit import uncached
 from m3n.kernels.blocks import Costs, Rows
+from m3n.kernels.rescaling import SlackCosts
 from m3n.kernels.sparse import sum_squares
 from m3n.losses import Cost
 from m3n.structures.base import Structure
+from m3n.structures.slack import InexactOracle
 
 
 class Blocks:
@@ -36,6 +38,8 @@ class Blocks:
     weights : array (n,) or None
         Weights c_i of the examples. Scores, losses and the temperature of example i come out c_i times as large, which
         is the same as counting it c_i times.
+    slack : bool
+        Whether the loss multiplies the margin. Weights then enter the losses alone, with the same effect.
 
     Attributes
     ----------
@@ -58,6 +62,7 @@ class Blocks:
         cost: Cost,
         gold: np.ndarray,
         weights: np.ndarray | None = None,
+        slack: bool = False,
     ):
         spans = structure.spans()
         self.n = structure.n
@@ -69,16 +74,21 @@ class Blocks:
         self.weights = np.ones(self.n)
         if weights is not None:
             self.weights = weights
-            self.rows = _weigh(self.rows, weights)
+            self.rows = self.rows if slack else _weigh(self.rows, weights)
         weight = cost.weight if weights is None else cost.weight * np.repeat(weights, np.diff(spans[0]))
         single = _single_costs(cost, spans, structure.shapes, self.weights)
-        self.costs = Costs(cost.gold, weight, cost.table, spans[0], *single)
+        costs = Costs(cost.gold, weight, cost.table, spans[0], *single)
         self.most = structure.most_parts()
+        self.gold, self.gold_counts = structure.local_parts(gold)
+        self.costs: Any = costs
         self.space = structure.space()
+        if slack:
+            units = structure.loss_units(cost)
+            self.space = self.space if units is not None else None
+            self.costs = self._slack_costs(costs, units)
         self.compiled = self.space is not None
         if not self.compiled:
-            self.space = PythonSpace(structure)
-        self.gold, self.gold_counts = structure.local_parts(gold)
+            self.space = PythonSpace(structure, cost, gold, self.weights)
 
     @property
     def largest(self) -> int:
@@ -88,6 +98,10 @@ class Blocks:
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
         return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
+
+    def _slack_costs(self, costs: Costs, units: tuple[np.ndarray, np.ndarray] | None) -> SlackCosts:
+        unit, levels = (np.ones(self.n), np.ones(self.n, np.int64)) if units is None else units
+        return SlackCosts(costs, unit * self.weights, levels, self.gold, self.gold_counts)
 
     def _chosen(self, kernel: Any) -> Callable[..., Any]:
         if not self.compiled:
@@ -103,10 +117,16 @@ class PythonSpace:
     ----------
     structure : Structure
         The output spaces.
+    cost : Cost
+        The label loss.
+    gold : array of int
+        The gold labelling.
+    weights : array (n,)
+        Weights of the examples.
     """
 
-    def __init__(self, structure: Structure):
-        self.structure = structure
+    def __init__(self, structure: Structure, cost: Cost, gold: np.ndarray, weights: np.ndarray):
+        self.structure, self.cost, self.gold, self.weights = structure, cost, gold, weights
 
     def workspace(self) -> None:
         """None is needed."""
@@ -115,9 +135,18 @@ class PythonSpace:
         """Max-oracle of example i."""
         alone, _ = self.structure.select(np.array([i]))
         values, labelling = alone.hard(cut(theta, alone.shapes))
-        listed, counts = alone.local_parts(labelling)
-        parts[: counts[0]] = listed[0, : counts[0]]
-        return float(values[0]), int(counts[0])
+        return float(values[0]), _list(alone, labelling, parts)
+
+    def slack(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
+        """Max-oracle of slack rescaling of example i."""
+        alone, rows = self.structure.select(np.array([i]))
+        span = self.structure.rows_of_labelling(np.array([i]))
+        cost = self.cost.select(span, rows[1:])
+        try:
+            values, labelling, _ = alone.slack(cut(theta, alone.shapes), self.gold[span], cost)
+        except InexactOracle as error:
+            raise InexactOracle(i, error.best, error.bound) from None
+        return float(self.weights[i] * values[0]), _list(alone, labelling, parts)
 
     def soft(self, i: int, theta: np.ndarray, mu: float) -> float:
         """Exp-oracle of example i."""
@@ -125,6 +154,13 @@ class PythonSpace:
         values, marginals = alone.soft(tuple(a.copy() for a in cut(theta, alone.shapes)), mu)
         theta[:] = np.concatenate([m.ravel() for m in marginals])
         return float(values[0])
+
+
+def _list(alone: Structure, labelling: np.ndarray, parts: np.ndarray) -> int:
+    """Write the parts of the only example's output to ``parts``; their number."""
+    listed, counts = alone.local_parts(labelling)
+    parts[: counts[0]] = listed[0, : counts[0]]
+    return int(counts[0])
 
 
 def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndarray, ...]:

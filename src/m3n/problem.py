@@ -23,6 +23,15 @@ A penalty l1 |w|_1 may join the regulariser. The risk is the largest offset(alph
 v = sum alpha psi, and lam/2 |w|^2 + l1 |w|_1 - <w, v> is least, weight by weight, at w_k = soft(v_k, l1) / lam:
 
     D(alpha) = offset(alpha) - 1/(2 lam) sum_k max(|v_k| - l1, 0)^2,   at lam = 0: offset(alpha) if all |v_k| <= l1.
+
+*Slack rescaling* (at T = 0) multiplies the margin by the loss instead of adding it,
+
+    J(w) = lam/2 |w|^2 + 1/n sum_i max_y ell_i(y) (1 - <w, psi_i(y)>),
+
+which is the network with ell psi in place of psi: ``vector`` = sum alpha ell psi, and all else stays, D too.
+
+Reference: Tsochantaridis, Joachims, Hofmann, Altun, "Large margin methods for structured and interdependent output
+variables", 2005.
 """
 
 from __future__ import annotations
@@ -52,9 +61,10 @@ class Answer:
     Attributes
     ----------
     value : float
-        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``.
+        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``; with slack
+        rescaling of the maximum of ``ell_i(y) (1 - <w, psi_i(y)>)``.
     vector : array (dim,)
-        sum_iy alpha_i(y) psi_i(y).
+        sum_iy alpha_i(y) psi_i(y); with slack rescaling sum_iy alpha_i(y) ell_i(y) psi_i(y).
     loss : float
         sum_iy alpha_i(y) ell_i(y).
     offset : float
@@ -87,6 +97,8 @@ class Problem:
         How often every example counts, positive numbers; None: once.
     temperature : float
         0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
+    rescale : {"margin", "slack"}
+        Whether the loss is added to the margin that an output violates, or multiplies it (at temperature 0 only).
     n_jobs : int or None
         Threads of a pass; None takes every core.
     l1 : float
@@ -108,6 +120,7 @@ class Problem:
         lam: float | None = None,
         sample_weight: Sequence[float] | np.ndarray | None = None,
         temperature: float = 0.0,
+        rescale: str = "margin",
         n_jobs: int | None = None,
         l1: float = 0.0,
     ):
@@ -125,6 +138,7 @@ class Problem:
         self.temperature = float(temperature)
         if not 0.0 <= self.temperature < np.inf:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
+        self.rescale = _check_rescale(rescale, self.temperature)
         self.gold = structure.pack(y)
         loss = loss or (NoLoss() if self.temperature else Hamming())
         self.cost = loss.cost(structure, self.gold).checked(structure, self.gold)
@@ -165,8 +179,8 @@ class Problem:
 
     @property
     def oracles(self) -> frozenset[str]:
-        """The oracles that the structure answers."""
-        return self.structure.oracles
+        """The oracles that the structure answers, and the objective can use."""
+        return self.structure.oracles & {"hard"} if self.rescale == "slack" else self.structure.oracles
 
     @property
     def passes(self) -> float:
@@ -215,13 +229,21 @@ class Problem:
 
     def hard(self, w: np.ndarray, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Max-oracle on all examples or a block of them (its share of the sums over n)."""
+        if self.rescale == "slack" and loss_scale != 1.0:
+            raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
         batch = self._whole if block is None else self._batch(block)
         self.hard_calls += batch.structure.n
         return batch.hard(w, loss_scale, self)
 
     def soft(self, w: np.ndarray, mu: float, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Exp-oracle at temperature mu on all examples or a block of them (its share of the sums over n)."""
+        if self.rescale == "slack":
+            raise TypeError(
+                "slack rescaling has no exp-oracle: ell(y) multiplies the score of the whole output, so the Gibbs "
+                "distribution does not factorise and has no marginals on cliques; use solvers of the max-oracle"
+            )
         batch = self._whole if block is None else self._batch(block)
+        assert isinstance(batch, _Batch)
         self.soft_calls += batch.structure.n
         return batch.soft(w, mu, loss_scale, self)
 
@@ -232,8 +254,8 @@ class Problem:
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Max-oracle on all examples, answered in outputs instead of sums: what they are, not what they add up to.
 
-        Returns max_y { ell_i(y) - <w, psi_i(y)> } of every example (n,), times its weight, and the best outputs as
-        lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
+        Returns max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight, and the
+        best outputs as lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
         """
         self.hard_calls += self.n
         return self._whole.outputs(w)
@@ -257,7 +279,7 @@ class Problem:
     @cached_property
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
-        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights)
+        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=self.rescale == "slack")
 
     def parts(self, count: int, seed: int = 0) -> list[Part]:
         """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
@@ -272,21 +294,25 @@ class Problem:
         return [np.sort(block) for block in np.array_split(order, count)]
 
     @cached_property
-    def _whole(self) -> _Batch:
-        return _Batch(self.structure, self.features, self.cost, self.gold, self.threads, self.weights)
+    def _whole(self) -> _Batch | _SlackBatch:
+        return self._kind(self.structure, self.features, self.cost, self.gold, self.threads, self.weights)
 
-    def _batch(self, block: Examples) -> _Batch:
+    @property
+    def _kind(self) -> type[_Batch] | type[_SlackBatch]:
+        return _SlackBatch if self.rescale == "slack" else _Batch
+
+    def _batch(self, block: Examples) -> _Batch | _SlackBatch:
         structure, rows = self.structure.select(block)
         labels = self.structure.rows_of_labelling(block)
         cost, gold = self.cost.select(labels, rows[1:]), self.gold[labels]
         weights = None if self.weights is None else self.weights[block]
-        return _Batch(structure, self.features.select(rows), cost, gold, self.threads, weights)
+        return self._kind(structure, self.features.select(rows), cost, gold, self.threads, weights)
 
 
 class Part:
     """Some of a problem's examples, prepared for many calls: ``Problem.hard(w, block)`` prepares them every time."""
 
-    def __init__(self, problem: Problem, batch: _Batch):
+    def __init__(self, problem: Problem, batch: _Batch | _SlackBatch):
         self.problem = problem
         self.batch = batch
 
@@ -368,6 +394,61 @@ class _Batch:
 
     def _weighted(self, margins: np.ndarray) -> np.ndarray:
         return margins if self.weights is None else self.weights * margins
+
+
+class _SlackBatch:
+    """One pass of slack rescaling over some examples, in one buffer in the layout of theta.
+
+    Every example counts as often as its answer's loss says, times its own weight; that of gold's features is the same.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        cost: Cost,
+        gold: np.ndarray,
+        threads: Threads,
+        weights: np.ndarray | None,
+    ):
+        self.structure, self.features, self.cost, self.gold, self.threads = structure, features, cost, gold, threads
+        self.weights = np.ones(structure.n) if weights is None else weights
+        self.buffer = structure.empty()
+
+    def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
+        values, labelling, losses = self._products(w)
+        parts = self.structure.encode(labelling, out=self.buffer, weights=losses)
+        self.structure.subtract(self.gold, parts, self.threads, weights=losses)
+        vector = np.zeros(problem.dim)
+        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
+        loss = float(losses.sum()) / problem.n
+        return Answer(float(values.sum()) / problem.n, vector, loss, loss)
+
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        values, labelling, _ = self._products(w)
+        return values, *self.structure.local_parts(labelling)
+
+    def margin(self, w: np.ndarray) -> float:
+        """Sum over the examples of max_y ell_i(y) (1 - <w, psi_i(y)>), without the outputs that attain it."""
+        return float(self._products(w)[0].sum())
+
+    def _products(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, outputs and losses of the max-oracle; values and losses times the weights."""
+        theta = self.features.scores(w, self.buffer, self.threads)
+        values, labelling, losses = self.structure.slack(theta, self.gold, self.cost, self.threads)
+        _check_finite(values, w)
+        return self.weights * values, labelling, self.weights * losses
+
+
+def _check_rescale(rescale: str, temperature: float) -> str:
+    if rescale not in ("margin", "slack"):
+        raise ValueError(f"rescale must be 'margin' or 'slack', got {rescale!r}")
+    if rescale == "slack" and temperature:
+        raise ValueError(
+            f"slack rescaling needs temperature 0, got {temperature:g}: ell(y) multiplies the score of the whole "
+            "output, so sums over outputs do not factorise"
+        )
+    return rescale
 
 
 def _weights(given: Sequence[float] | np.ndarray | None, n: int) -> tuple[float, np.ndarray | None]:

@@ -38,20 +38,29 @@ def problem_of(X, y, objective="margin", loss=None, **settings):
     loss = (loss or Hamming()) if kind.has_loss else None
     numbers = [[NAMES.index(label) for label in labels] for labels in y]
     structure, features = Chain([*map(len, y)], 3), chain_features(Dense(np.concatenate(X), 3), 3)
-    given = {"loss": loss, "lam": 0.1, "temperature": kind.temperature, "n_jobs": 1, **settings}
+    given = {
+        "loss": loss,
+        "lam": 0.1,
+        "temperature": kind.temperature,
+        "rescale": kind.rescale,
+        "n_jobs": 1,
+        **settings,
+    }
     return m3n.Problem(structure, features, numbers, **given)
 
 
-@pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "slack"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_by_its_word(objective):
     X, y = sequences()
     model = tagger(objective).fit(X, y)
-    expected = Enumerated.of(problem_of(X, y, objective)).primal(weights(model))
-    assert model.certificate_.primal == pytest.approx(expected, rel=1e-12)
+    known = Enumerated.of(problem_of(X, y, objective))
+    if objective == "slack":
+        known.psi = known.ell[:, None] * known.psi
+    assert model.certificate_.primal == pytest.approx(known.primal(weights(model)), rel=1e-12)
     assert 0.0 <= model.certificate_.gap <= 1e-6
 
 
-@pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "slack"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_twice_as_much_weight_is_twice_the_sequence(objective):
     X, y = sequences()
     weighted = tagger(objective).fit(X, y, sample_weight=[2, 1, 1, 0, 1, 1, 1, 1])
@@ -73,7 +82,7 @@ def test_c_is_another_way_to_write_lam():
     X, y = sequences()
     np.testing.assert_array_equal(weights(tagger(lam=None, C=1.25).fit(X, y)), weights(tagger(lam=0.1).fit(X, y)))
     assert tagger(lam=None, C=2.0).fit(X, y, sample_weight=[3] * 8).lam_ == pytest.approx(1 / 48)
-    with pytest.raises(ValueError, match="either lam=0.1 or C=2.0"):
+    with pytest.raises(ValueError, match=r"either lam=0\.1 or C=2\.0"):
         tagger(C=2.0).fit(X, y)
     with pytest.raises(ValueError, match="C must be a positive"):
         tagger(lam=None, C=0.0).fit(X, y)
@@ -130,13 +139,15 @@ def test_losses_on_pairs_of_neighbours():
     assert len(model.predict(X)) == 5
 
 
-@pytest.mark.parametrize(("objective", "solver"), [("margin", SequentialDual()), ("crf", DualAscent())])
+@pytest.mark.parametrize(
+    ("objective", "solver"), [("margin", SequentialDual()), ("crf", DualAscent()), ("slack", "auto")]
+)
 def test_warm_starts(objective, solver):
     X, y = sequences(40)
-    warm = tagger(objective, solver=solver, warm_start=True, tol=1e-5).fit(X, y)
+    warm = tagger(objective, solver=solver, warm_start=True, tol=1e-4).fit(X, y)
     again = warm.set_params(lam=0.08).fit(X, y)
-    cold = tagger(objective, solver=solver, lam=0.08, tol=1e-5).fit(X, y)
-    assert again.certificate_.primal == pytest.approx(cold.certificate_.primal, abs=2e-5)
+    cold = tagger(objective, solver=solver, lam=0.08, tol=1e-4).fit(X, y)
+    assert again.certificate_.primal == pytest.approx(cold.certificate_.primal, abs=2e-4)
     assert again.trace_[-1].passes < cold.trace_[-1].passes
     other = sequences(40, seed=1)
     fresh = warm.fit(*other)

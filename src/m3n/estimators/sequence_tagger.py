@@ -215,7 +215,7 @@ class SequenceTagger(Estimator):
         features = self._features(reader, data, len(classes), factors, edges)
         structure = _chain(data.lengths, len(classes), constraints, edges=edges)
         settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
-        settings |= {"temperature": objective.temperature}
+        settings |= {"temperature": objective.temperature, "rescale": objective.rescale}
         problem = Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
         del matrix, data  # observed pairs have made their own of it
         result = self._minimize(problem, known)

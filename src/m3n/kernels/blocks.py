@@ -12,8 +12,8 @@ Feature maps enter as ``Rows``: row r scores ``widths[r]`` neighbouring parts by
 in their runs, and lists of weights from entry ``lists[r]`` on, as in ``m3n.kernels.observed``.
 
 Structures enter as a named tuple of plain arrays, their *space*; the functions ``workspace``, ``best``, ``soft``,
-``worst``, ``cliques`` and ``clique_range`` pick the implementation by the type of that tuple when a kernel is compiled.
-For a structure without one the same kernels run in the interpreter and call its methods.
+``slack``, ``worst``, ``cliques`` and ``clique_range`` pick the implementation by the type of that tuple when a kernel
+is compiled. For a structure without one the same kernels run in the interpreter and call its methods.
 """
 
 from collections.abc import Callable
@@ -92,6 +92,16 @@ def soft(space, i, theta, mu, work):
     return space.soft(i, theta, mu)
 
 
+def slack_workspace(space, costs):
+    """Scratch memory for one sweep of ``slack``."""
+    return space.workspace()
+
+
+def slack(space, costs, i, theta, parts, work):
+    """Max-oracle of slack rescaling of example i: the largest loss times margin, and as ``best`` who attains it."""
+    return space.slack(i, theta, parts)
+
+
 def cliques(space, i, parts, out):
     """The cliques that an output uses, numbered from 0 within example i; their number."""
     raise TypeError(f"{type(space).__name__} has no factored dual")
@@ -120,6 +130,16 @@ def _best(space, i, theta, parts, work):
 @overload(soft, strict=False)
 def _soft(space, i, theta, mu, work):
     return _chosen("soft", space)
+
+
+@overload(slack_workspace, strict=False)
+def _slack_workspace(space, costs):
+    return _chosen("slack_workspace", space)
+
+
+@overload(slack, strict=False)
+def _slack(space, costs, i, theta, parts, work):
+    return _chosen("slack", space)
 
 
 @overload(cliques, strict=False)

@@ -65,7 +65,7 @@ def viterbi(node, start, end, edge, pair, length, edged, forward, tables, scores
     for j in range(labels):
         forward[0, j] = node[j] + start[j]
     for t in range(1, length):
-        table = _table(edge, pair, t, labels, tables) if edged else tables[0]
+        table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
         maxima(forward, (t - 1) * width, labels, table, forward, t * width)
         copy(node, t * labels, labels, scores)
         add_to(forward, t * width, scores)
@@ -74,7 +74,7 @@ def viterbi(node, start, end, edge, pair, length, edged, forward, tables, scores
         last = j if forward[length - 1, j] + end[j] > forward[length - 1, last] + end[last] else last
     path[length - 1] = last
     for t in range(length - 1, 0, -1):
-        table = _table(edge, pair, t, labels, tables) if edged else tables[0]
+        table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
         f, source = forward[t - 1], 0
         for i in range(1, labels):
             source = i if f[i] + table[i, path[t]] > f[source] + table[source, path[t]] else source
@@ -83,7 +83,7 @@ def viterbi(node, start, end, edge, pair, length, edged, forward, tables, scores
 
 
 @kernel
-def _table(edge, pair, t, labels, tables):
+def edge_table(edge, pair, t, labels, tables):
     """tables[1] = transition + the edge scores between positions t - 1 and t."""
     at = pair + (t - 1) * labels * labels
     for i in range(labels):

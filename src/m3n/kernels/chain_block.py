@@ -11,9 +11,11 @@ import numpy as np
 
 from m3n.kernels import chain
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import implements
+from m3n.kernels.blocks import add_costs, implements
 from m3n.kernels.chain_log import soft_log
 from m3n.kernels.chain_scaled import soft_scaled
+from m3n.kernels.chain_slack import best_product
+from m3n.kernels.rescaling import base_of, copy_gold
 from m3n.kernels.vector import padded
 
 
@@ -46,6 +48,18 @@ class ChainScratch(NamedTuple):
     unit: np.ndarray  # (1,), the weight 1
 
 
+class SlackScratch(NamedTuple):
+    """Memory for one sweep of the slack objective; rows of the first three are padded to a multiple of eight."""
+
+    forward: np.ndarray  # (positions and losses of the largest sequence, labels)
+    tables: np.ndarray  # (2, labels, labels)
+    scores: np.ndarray  # (labels,)
+    steps: np.ndarray  # (labels,), integers
+    losses: np.ndarray  # (longest local theta,)
+    transition: np.ndarray  # (labels, labels)
+    ends: np.ndarray  # (2, labels): start and end scores
+
+
 @implements("workspace", ChainSpace)
 def _workspace(space):
     s, width = space.labels, padded(space.labels)
@@ -72,6 +86,40 @@ def _best(space, i, theta, parts, work):
     work.tables[0, :s, :s] = transition
     pair, forward, scores = (length + s + 2) * s, work.sequences[0], work.vectors[0]
     value = chain.viterbi(theta, start, end, theta, pair, length, space.edges, forward, work.tables, scores, parts)
+    for t in range(length):
+        parts[t] += t * s
+    return value, _pair_parts(parts, length, s, space.edges)
+
+
+@implements("slack_workspace", ChainSpace)
+def _slack_workspace(space, costs):
+    s, width, rows = space.labels, padded(space.labels), 0
+    for i in range(space.offsets.shape[0] - 1):
+        rows = max(rows, (space.offsets[i + 1] - space.offsets[i]) * (costs.levels[i] + 1))
+    return SlackScratch(
+        np.empty((rows, width)),
+        np.zeros((2, width, width)),
+        np.empty(width),
+        np.empty(s, np.int64),
+        np.empty(space.longest * s * (1 + s * space.edges) + s * (s + 2)),
+        np.empty((s, s)),
+        np.empty((2, s)),
+    )
+
+
+@implements("slack", ChainSpace)
+def _slack(space, costs, i, theta, parts, work):
+    s, length = space.labels, space.offsets[i + 1] - space.offsets[i]
+    transition, start, end = _tables(space, theta, length, work)
+    work.tables[0, :s, :s] = transition
+    work.losses[: length * s] = 0.0
+    add_costs(costs.label, i, work.losses, 1.0)
+    measures = work.losses, base_of(costs, i, theta), costs.units[i], costs.levels[i]
+    scratch = work.forward, work.tables, work.scores, work.steps
+    pair = (length + s + 2) * s
+    value, _ = best_product(theta, start, end, theta, pair, length, space.edges, *measures, *scratch, parts)
+    if not value > 0.0:
+        return value, copy_gold(costs, i, parts)
     for t in range(length):
         parts[t] += t * s
     return value, _pair_parts(parts, length, s, space.edges)

@@ -9,6 +9,8 @@ and B the slot of the largest score,
 by gamma = lam n (gain along delta) / |delta|^2, clipped to what the weights allow: exactly the best point of D on that
 segment. w changes by -gamma/(lam n) delta, which touches only features of parts where the outputs differ.
 
+Slack rescaling puts sc_k = ell(y_k) (1 - <w, psi(y_k)>) and -ell(y_k) psi(y_k) for sc_k and phi(y_k); all else stays.
+
 The weighted average of the iterates, wavg <- (1-rho) wavg + rho w with rho = 2/(k+2), is kept sparse: with P the
 product of the (1-rho), e = w - wavg obeys e <- (1-rho) (e + step), so  e = P q  where q += step/P touches no more than
 the step does. The same holds for b.
@@ -21,14 +23,12 @@ import numpy as np
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import (
     add_parts,
-    best,
     clear,
-    local_scores,
     loss_of,
     settle,
     spread,
-    workspace,
 )
+from m3n.kernels.rescaling import add_gold, factor, label_costs, most_violated, objective_scores, workspace_for
 from m3n.kernels.working_sets import include, rate, roomy
 
 LOST = 1e-16  # of a weight of one: dropped, it changes no sum
@@ -51,19 +51,19 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     duality gap, times n, as found at the visit.
     """
     n = rows.sizes.shape[0]
-    work = workspace(space)
+    work = workspace_for(space, costs)
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
     scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
-        local = local_scores(rows, costs, i, w, theta)
+        local = objective_scores(rows, costs, i, w, theta)
         if ask:
-            _, count = best(space, i, local, found, work)
-            if not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
+            _, count = most_violated(space, costs, i, local, found, work)
+            if not include(sets, i, found, count, loss_of(label_costs(costs), i, found, count), stamp):
                 return at
-        target, top, average = rate(sets, i, local, scores)
+        target, top, average = rate(sets, costs, i, local, scores)
         sets.seen[target] = stamp
         gaps[i] = max(top - average, 0.0)
         source, bottom = -1, average
@@ -71,7 +71,7 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
             source, bottom = lowest(sets, i, scores)
         gain = top - bottom
         if gain > 0.0:
-            moved = direction(sets, i, target, source, delta, marked, touched)
+            moved = direction(sets, costs, i, target, source, delta, marked, touched)
             norm = spread(rows, i, delta, touched, moved, zeros)
             most = sets.alpha[source] if source >= 0 else 1.0
             gamma = most
@@ -109,14 +109,17 @@ def lowest(sets, i, scores):
 
 
 @kernel
-def direction(sets, i, target, source, delta, marked, touched):
+def direction(sets, costs, i, target, source, delta, marked, touched):
     """delta = parts of the target minus those of the source, or minus the average (source < 0)."""
-    size = add_parts(delta, marked, touched, 0, sets.parts[target], sets.counts[target], 1.0)
+    rest = factor(costs, sets.losses[target])
+    size = add_parts(delta, marked, touched, 0, sets.parts[target], sets.counts[target], rest)
     for k in range(sets.first[i], sets.first[i] + sets.used[i]):
         weight = sets.alpha[k] if source < 0 else (1.0 if k == source else 0.0)
         if weight > 0.0:
-            size = add_parts(delta, marked, touched, size, sets.parts[k], sets.counts[k], -weight)
-    return size
+            amount = weight * factor(costs, sets.losses[k])
+            size = add_parts(delta, marked, touched, size, sets.parts[k], sets.counts[k], -amount)
+            rest -= amount
+    return add_gold(costs, i, delta, marked, touched, size, -rest)
 
 
 @kernel

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels import rows
-from m3n.kernels.blocks import implements
+from m3n.kernels.blocks import implements, loss_of
+from m3n.kernels.rescaling import base_of, copy_gold
 
 
 class MulticlassSpace(NamedTuple):
@@ -26,6 +27,25 @@ def _best(space, i, theta, parts, work):
         label = j if theta[j] > theta[label] else label
     parts[0] = label
     return theta[label], 1
+
+
+@implements("slack_workspace", MulticlassSpace)
+def _slack_workspace(space, costs):
+    return np.empty(1)
+
+
+@implements("slack", MulticlassSpace)
+def _slack(space, costs, i, theta, parts, work):
+    label, value, base = -1, 0.0, base_of(costs, i, theta)
+    for j in range(space.labels):
+        parts[0] = j
+        loss = loss_of(costs.label, i, parts, 1)
+        if loss > 0.0 and not loss * (base + theta[j]) <= value:
+            label, value = j, loss * (base + theta[j])
+    if label < 0:
+        return 0.0, copy_gold(costs, i, parts)
+    parts[0] = label
+    return value, 1
 
 
 @implements("worst", MulticlassSpace)

@@ -1,7 +1,8 @@
 """Working sets: for every example a few outputs with weights, kept as lists of parts.
 
 Example i owns the slots first[i] to first[i + 1]. A slot holds an output's parts, its loss and its weight; the weights
-of an example sum to one. Slots without weight are remembered as long as there is room.
+of an example sum to one. Slots without weight are remembered as long as there is room. What an output is worth, and how
+often its features count, is the objective's affair (``m3n.kernels.rescaling``).
 """
 
 from typing import NamedTuple
@@ -9,18 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import (
-    add_costs,
-    add_parts,
-    best,
-    clear,
-    gather,
-    local_scores,
-    loss_of,
-    scatter,
-    score_of,
-    workspace,
-)
+from m3n.kernels.blocks import add_parts, clear, loss_of, scatter, score_of
+from m3n.kernels.rescaling import base_of, factor, label_costs, most_violated, objective_scores, rescaled, workspace_for
 
 
 class Sets(NamedTuple):
@@ -74,11 +65,13 @@ def same(a, b, count):
 
 
 @kernel
-def rate(sets, i, theta, scores):
-    """Scores of all slots of example i, from 0 on; the slot of the best, its score, and the average under alpha."""
+def rate(sets, costs, i, theta, scores):
+    """Values of all slots of example i, from 0 on; the slot of the best, its value, and the average under alpha."""
     first, target, average = sets.first[i], 0, 0.0
+    base = base_of(costs, i, theta)
     for k in range(sets.used[i]):
-        scores[k] = score_of(theta, sets.parts[first + k], sets.counts[first + k])
+        score = score_of(theta, sets.parts[first + k], sets.counts[first + k])
+        scores[k] = rescaled(costs, score, base, sets.losses[first + k])
         average += sets.alpha[first + k] * scores[k]
         if scores[k] > scores[target]:
             target = k
@@ -100,17 +93,19 @@ def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, viola
 
     ``violations[i]`` says by how much it did. Returns the next position, as a full working set ends the sweep.
     """
-    work = workspace(space)
+    work = workspace_for(space, costs)
     theta, found = np.empty(rows.sizes.max()), np.empty(sets.parts.shape[1], np.int64)
     scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
-        local = local_scores(rows, costs, i, w, theta)
-        value, count = best(space, i, local, found, work)
-        _, known, _ = rate(sets, i, local, scores)
+        local = objective_scores(rows, costs, i, w, theta)
+        value, count = most_violated(space, costs, i, local, found, work)
+        _, known, _ = rate(sets, costs, i, local, scores)
         violations[i] = max(value - known, 0.0)
-        if violations[i] > eps and not include(sets, i, found, count, loss_of(costs, i, found, count), stamp):
-            return at
+        if violations[i] > eps:
+            loss = loss_of(label_costs(costs), i, found, count)
+            if not include(sets, i, found, count, loss, stamp):
+                return at
     return order.shape[0]
 
 
@@ -119,8 +114,8 @@ def set_gaps(rows, costs, sets, w, gaps):
     """gaps[i] = best score in example i's working set minus the average under alpha, all at the same w."""
     theta, scores = np.empty(rows.sizes.max()), roomy(sets)
     for i in range(rows.sizes.shape[0]):
-        local = local_scores(rows, costs, i, w, theta)
-        _, top, average = rate(sets, i, local, scores)
+        local = objective_scores(rows, costs, i, w, theta)
+        _, top, average = rate(sets, costs, i, local, scores)
         gaps[i] = max(top - average, 0.0)
 
 
@@ -132,33 +127,37 @@ def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
     touched, scores = np.empty(size, np.int64), roomy(sets)
     value, loss = 0.0, 0.0
     for i in range(rows.sizes.shape[0]):
-        local = theta[: rows.sizes[i]]
-        gather(rows, i, w, local)
-        value -= score_of(local, gold[i], gold_counts[i])
-        add_costs(costs, i, local, 1.0)
-        target, score, _ = rate(sets, i, local, scores)
+        local = objective_scores(rows, costs, i, w, theta)
+        value -= rescaled(costs, score_of(local, gold[i], gold_counts[i]), 0.0, 0.0)
+        target, score, _ = rate(sets, costs, i, local, scores)
         value += score
         loss += sets.losses[target]
-        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
-        moved = add_parts(delta, marked, touched, moved, sets.parts[target], sets.counts[target], -1.0)
+        amount = factor(costs, sets.losses[target])
+        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], amount)
+        moved = add_parts(delta, marked, touched, moved, sets.parts[target], sets.counts[target], -amount)
         scatter(rows, i, delta, touched, moved, 1.0, vector)
         clear(delta, marked, touched, moved)
     return value, loss
 
 
 @kernel
-def totals_of(rows, sets, gold, gold_counts, lam, u):
+def totals_of(rows, costs, sets, gold, gold_counts, lam, u):
     """u = w(alpha) and b, from the working sets alone: what sweeps keep incrementally."""
     n = rows.sizes.shape[0]
     size = rows.sizes.max()
     delta, marked, touched = np.zeros(size), np.zeros(size, np.bool_), np.empty(size, np.int64)
     b = 0.0
     for i in range(n):
-        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], 1.0)
-        for k in range(sets.first[i], sets.first[i] + sets.used[i]):
+        slots = range(sets.first[i], sets.first[i] + sets.used[i])
+        loss = 0.0
+        for k in slots:
+            loss += sets.alpha[k] * sets.losses[k]
+        b += loss / n
+        moved = add_parts(delta, marked, touched, 0, gold[i], gold_counts[i], factor(costs, loss))
+        for k in slots:
             if sets.alpha[k] > 0.0:
-                b += sets.alpha[k] * sets.losses[k] / n
-                moved = add_parts(delta, marked, touched, moved, sets.parts[k], sets.counts[k], -sets.alpha[k])
+                amount = sets.alpha[k] * factor(costs, sets.losses[k])
+                moved = add_parts(delta, marked, touched, moved, sets.parts[k], sets.counts[k], -amount)
         scatter(rows, i, delta, touched, moved, 1.0 / (lam * n), u)
         clear(delta, marked, touched, moved)
     return b

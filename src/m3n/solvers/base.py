@@ -59,6 +59,8 @@ class Solver(Generic[S]):
         What that says about gap ~ passes^exponent; None where the rate is not a power.
     rate_smooth : str
         The rate at a positive temperature, where it is linear as a rule and no exponent belongs to it.
+    rescales : bool
+        Whether it trains slack-rescaled networks, too.
     certifies : bool
         Whether its states know J as often as is worth while; the loop then makes no pass of its own in between.
     takes_l1 : bool
@@ -71,6 +73,7 @@ class Solver(Generic[S]):
     rate: ClassVar[str] = ""
     exponent: ClassVar[float | None] = None
     rate_smooth: ClassVar[str] = ""
+    rescales: ClassVar[bool] = False
     certifies: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = False
 
@@ -79,13 +82,21 @@ class Solver(Generic[S]):
         """Why there are temperatures at which the solver cannot work, for error messages."""
         return "trains max-margin networks only, whose temperature is 0"
 
+    @property
+    def slack_restriction(self) -> str:
+        """Why a solver without ``rescales`` cannot train slack-rescaled networks, for error messages."""
+        if "soft" in self.requires:
+            return "needs marginals of cliques, and the loss multiplies the score of whole outputs: there are none"
+        return "adds the loss to the scores of parts, while slack rescaling multiplies the score of whole outputs by it"
+
     def oracles(self, temperature: float) -> frozenset[str] | None:
         """The oracles needed at a temperature; None if the solver cannot work there."""
         return self.requires_smooth if temperature else self.requires
 
     def fits(self, problem: Problem) -> bool:
         """Whether it can minimise the problem's kind of objective."""
-        return self.takes_l1 == bool(problem.l1) and self.oracles(problem.temperature) is not None
+        rescales = self.rescales or problem.rescale == "margin"
+        return rescales and self.takes_l1 == bool(problem.l1) and self.oracles(problem.temperature) is not None
 
     def init(self, problem: Problem) -> S:
         """The first state."""

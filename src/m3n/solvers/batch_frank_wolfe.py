@@ -109,6 +109,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     seed: int = 0
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    rescales: ClassVar[bool] = True
     native: ClassVar[str | None] = "proximal_gap_estimate"
     rate: ClassVar[str] = "R^2 / (lam eps)"
     exponent: ClassVar[float | None] = -1.0

@@ -173,6 +173,7 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
     seed: int = 0
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    rescales: ClassVar[bool] = True
     native: ClassVar[str | None] = "duality_gap_estimate"
     rate: ClassVar[str] = "R^2 / (lam eps)"
     exponent: ClassVar[float | None] = -1.0

@@ -93,6 +93,7 @@ class BMRM(Solver[BMRMState]):
     most_planes: int = 200
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    rescales: ClassVar[bool] = True
     requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
     native: ClassVar[str | None] = "bundle_gap"
     rate: ClassVar[str] = "G^2 / (lam eps)"

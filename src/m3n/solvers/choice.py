@@ -16,6 +16,9 @@ over those of SequentialDual, one thread, to gaps of 0.1 and 0.01 of J(0):
     CoNLL-2000, normalised, 0.01            3.3         1.0      1.8
     CoNLL-2000, errors counted, 1/n         6.4         1.1      1.5
 
+Slack-rescaled networks. Pairwise steps and sweeps over known outputs take a seventh of the passes of plain block
+Frank-Wolfe: 60 instead of 469 to 1 % of J on a tenth of the OCR words at lam = 0.01, 2.9 instead of 12.3 s.
+
 CRFs. ``DualAscent`` takes few passes, one thread and memory for every example; ``LBFGS`` many passes on all threads.
 How many more depends on how strongly one visit changes the weights, c = |x|^2 / (lam n) for a row x of features. CPU
 seconds to a gap of 1e-4 of the objective, certificates included, one thread:
@@ -37,7 +40,7 @@ import numpy as np
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
-from m3n.solvers.block_frank_wolfe import BlockFrankWolfe
+from m3n.solvers.block_frank_wolfe import BlockFrankWolfe, Pairwise, PlaneCache
 from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.owl_qn import OWLQN
@@ -79,6 +82,8 @@ def choose(problem: Problem, seed: int = 0, tol: float = 0.0, rtol: float = 0.0)
     """
     if problem.l1:
         return Choice(OWLQN(), "an l1 penalty: no other solver makes weights exactly zero")
+    if problem.rescale == "slack":
+        return _choose_slack(problem, seed)
     return choose_smooth(problem, seed) if problem.temperature else _choose_margin(problem, seed, tol, rtol)
 
 
@@ -119,6 +124,16 @@ def _choose_margin(problem: Problem, seed: int, tol: float, rtol: float) -> Choi
         return Choice(BlockFrankWolfe(seed=seed), why)
     why = f"max-margin with {len(rows.sizes)} examples that can be visited one by one: cached outputs save oracle calls"
     return Choice(SequentialDual(seed=seed), why)
+
+
+def _choose_slack(problem: Problem, seed: int) -> Choice:
+    try:
+        _ = problem.blocks
+    except TypeError as obstacle:
+        why = f"slack rescaling, and no visits of single examples ({obstacle}): mini-batches need the fewest passes"
+        return Choice(BatchFrankWolfe(seed=seed), why)
+    why = "slack rescaling: of the solvers that can, pairwise visits with sweeps over known outputs are quickest"
+    return Choice(BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(), seed=seed), why)
 
 
 def _pull(problem: Problem) -> float:

@@ -40,6 +40,7 @@ class StructSVM(Solver[StructSVMState]):
     seed: int = 0
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    rescales: ClassVar[bool] = True
     native: ClassVar[str | None] = "violation"
     rate: ClassVar[str] = "G^2 / (lam eps^2)"
     exponent: ClassVar[float | None] = -0.5

@@ -69,6 +69,7 @@ class Subgradient(Solver[SubgradientState]):
     seed: int = 0
 
     requires: ClassVar[frozenset[str]] = frozenset({"hard"})
+    rescales: ClassVar[bool] = True
     native: ClassVar[str | None] = "primal"  # which certificates evaluate, not the solver
     rate: ClassVar[str] = "R^2 / (lam eps), primal only"
     exponent: ClassVar[float | None] = -1.0

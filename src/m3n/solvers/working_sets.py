@@ -94,5 +94,5 @@ def _gold_slots(blocks: Blocks, sets: Sets) -> np.ndarray:
 def dual_point(problem: Problem, sets: Sets) -> tuple[np.ndarray, float]:
     """u = w(alpha) and b = sum ell alpha, computed from the working sets alone."""
     blocks, u = problem.blocks, np.zeros(problem.dim)
-    b = totals_of(blocks.rows, sets, blocks.gold, blocks.gold_counts, problem.lam, u)
+    b = totals_of(blocks.rows, blocks.costs, sets, blocks.gold, blocks.gold_counts, problem.lam, u)
     return u, float(b)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
+from m3n.structures.slack import search
 
 Parts = tuple[np.ndarray, ...]
 Rows = slice | np.ndarray | None  # which rows of an array belong to a selection; None: shared by all
@@ -55,6 +56,21 @@ class Structure(ABC):
 
         With ``weights`` (n,) the marginals of example i count weights[i] times, the values do not.
         """
+
+    def slack(
+        self, theta: Parts, gold: np.ndarray, cost: Any, threads: Threads = SERIAL
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Max-oracle of slack rescaling: the largest loss times margin of every example, who attains it, its loss.
+
+        That is max_y ell_i(y) (1 + s_i(y) - s_i(gold)), (n,), with ``theta`` the scores without the loss, ``gold`` the
+        gold labelling, which is the answer where nothing is above 0, and ``cost`` an ``m3n.losses.Cost``. The default
+        searches with ``hard``, see ``m3n.structures.slack``: exact, or refused.
+        """
+        return search(self, theta, gold, cost)
+
+    def loss_units(self, cost: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """For a compiled ``slack``: a unit of every example's losses, and the largest in units; None: there is none."""
+        return None
 
     @abstractmethod
     def log_size(self) -> np.ndarray:

@@ -5,24 +5,30 @@ edge (tokens - n, labels, labels): one table per pair of neighbours on top of th
 O(length labels^2) per sequence. |Y_i| = labels^length when every transition is allowed.
 
 Forbidden starts, transitions and ends score -inf: no labelling that uses one has any weight.
+
+Slack rescaling is exact and costs as much as the max-oracle times the number of losses that a prefix can have, if the
+losses of a sequence's labels are multiples of a unit (``m3n.kernels.chain_slack``); otherwise it is left to the search
+with the max-oracle (``m3n.structures.slack``).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
-from m3n.kernels import chain
+from m3n.kernels import chain, chain_slack
 from m3n.kernels.chain_block import ChainSpace, list_parts
 from m3n.kernels.chain_kbest import k_best
 from m3n.kernels.chain_log import soft_log
 from m3n.kernels.chain_scaled import soft_scaled
 from m3n.kernels.vector import LINE
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+
+LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
 
 
 class Chain(Structure):
@@ -69,6 +75,7 @@ class Chain(Structure):
             _mask(forbidden_start, (labels,), "forbidden_start"),
             _mask(forbidden_end, (labels,), "forbidden_end"),
         )
+        self._measured: tuple[Any, Losses | None] = (None, None)
         tokens = int(self.offsets[-1])
         self.shapes = ((tokens, labels), (labels, labels), (labels,), (labels,))
         if edges:
@@ -133,6 +140,29 @@ class Chain(Structure):
 
         threads.run(lane, threads.lanes(self.offsets))
         return scores, labellings
+
+    def slack(
+        self, theta: Parts, gold: np.ndarray, cost: Any, threads: Threads = SERIAL
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        measured = self._losses(cost)
+        if measured is None:
+            return super().slack(theta, gold, cost, threads)
+        values, found, labelling = np.empty(self.n), np.empty(self.n), gold.copy()
+        gold_scores, scores = self.score(theta, gold, threads), self._scores(theta)
+        rows = self.lengths * (measured.levels + 1)
+
+        def lane(low: int, high: int) -> None:
+            _, tables, (buffer, *_) = self._scratch(low, high)
+            forward, steps = np.empty((rows[low:high].max(), len(buffer))), np.empty(self.labels, np.int64)
+            answers = self.offsets, low, high, values, labelling, found
+            chain_slack.slack(*scores, *measured, gold_scores, *answers, forward, tables, buffer, steps)
+
+        threads.run(lane, threads.lanes(np.concatenate([[0], np.cumsum(rows)])))
+        return values, labelling, found
+
+    def loss_units(self, cost: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        measured = self._losses(cost)
+        return None if measured is None else (measured.units, measured.levels)
 
     def log_size(self) -> np.ndarray:
         if not any(mask.any() for mask in self.masks):
@@ -225,6 +255,22 @@ class Chain(Structure):
         forbid = [np.where(mask, -np.inf, array) for mask, array in zip(self.masks, shared, strict=True)]
         return node, *forbid, edge
 
+    def _losses(self, cost: Any) -> Losses | None:
+        """The losses of all labels in units, kept for the next call; None if some sequence has no unit."""
+        if self._measured[0] is not cost:
+            self._measured = cost, self._measure(cost)
+        return self._measured[1]
+
+    def _measure(self, cost: Any) -> Losses | None:
+        parts = tuple(np.zeros(shape) for shape in self.shapes)
+        cost.add_to(parts, 1.0)
+        measured = Losses(parts[0].ravel(), np.empty(self.n), np.empty(self.n, np.int64))
+        chain_slack.measure(measured.node, self.labels, self.offsets, measured.units, measured.levels)
+        if any(array.any() for array in parts[1:]) or measured.levels.min() < 0:
+            return None
+        _check_table(self.lengths, measured.levels, self.labels)
+        return measured
+
     def _scratch(self, low: int, high: int, padding: int = LINE) -> Parts:
         """What the kernels need: two sequences, three tables, four vectors, rows padded for vector instructions."""
         s = -(-self.labels // padding) * padding
@@ -256,6 +302,25 @@ class Chain(Structure):
         for i, labels in enumerate(np.split(labelling, self.offsets[1:-1])):
             if not self._allowed(labels):
                 raise ValueError(f"sequence {i} uses a forbidden start, transition or end: {labels.tolist()}")
+
+
+class Losses(NamedTuple):
+    """Losses of labels, and of every sequence a unit that divides them and the largest loss in units."""
+
+    node: np.ndarray  # (tokens * labels,)
+    units: np.ndarray  # (n,)
+    levels: np.ndarray  # (n,)
+
+
+def _check_table(lengths: np.ndarray, levels: np.ndarray, labels: int) -> None:
+    sizes = lengths * (levels + 1) * labels
+    worst = int(sizes.argmax())
+    if sizes[worst] > LARGEST_TABLE:
+        raise ValueError(
+            f"slack rescaling of sequence {worst} needs a table of {lengths[worst]} positions x {levels[worst] + 1} "
+            f"losses x {labels} labels, {8 * sizes[worst] / 1e9:.1f} GB per thread; cut the sequence into shorter "
+            "ones, take a loss with a coarser unit (Hamming: 1), or rescale the margin"
+        )
 
 
 def _mask(mask: np.ndarray | None, shape: tuple[int, ...], name: str) -> np.ndarray:

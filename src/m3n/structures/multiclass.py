@@ -49,6 +49,21 @@ class Multiclass(Structure):
             theta[0][:] *= weights[:, None]
         return values, theta
 
+    def slack(
+        self, theta: Parts, gold: np.ndarray, cost: Any, threads: Threads = SERIAL
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        losses, everyone = np.zeros(self.shapes[0]), np.arange(self.n)
+        cost.add_to((losses,), 1.0, threads)
+        products = 1.0 + theta[0] - theta[0][everyone, gold][:, None]
+        products *= np.where(losses > 0.0, losses, 1.0)
+        products[losses == 0.0] = 0.0
+        labelling = products.argmax(axis=1)
+        labelling = np.where(products[everyone, labelling] == 0.0, gold, labelling)
+        return products[everyone, labelling], labelling, losses[everyone, labelling]
+
+    def loss_units(self, cost: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.ones(self.n), np.ones(self.n, np.int64)  # labels are tried one by one, whatever they cost
+
     def log_size(self) -> np.ndarray:
         return np.full(self.n, np.log(self.labels))
 

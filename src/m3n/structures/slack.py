@@ -1,0 +1,228 @@
+"""Slack rescaling with a max-oracle alone: an exact search, or an honest refusal.
+
+Wanted is the largest product g h of an output's loss g = ell(y) and margin h = 1 + s(y) - s(gold). The max-oracle with
+the loss scaled by lambda, V = max_y { h + lambda g }, returns a corner of the upper right hull of all points (g, h) and
+proves that every output lies below the line h + lambda g = V. The search keeps corners in the order of their losses. A
+gap between neighbours A and B, found with scales a < b, holds only outputs below both lines,
+
+    h <= min{ h_A - a (g - g_A), h_B + b (g_B - g) },       g_A < g < g_B,
+
+so g times that minimum bounds their products; its logarithm is concave, which gives the maximum in closed form. The gap
+with the largest bound is asked at the slope of the chord AB: either a corner above the chord comes back, which cuts the
+gap in two, or the chord is a side of the hull and the bound there is final. The search begins with the largest margin
+(lambda = 0) and the largest loss, outside of which no product is larger, and ends when the best corner reaches all
+bounds: it is then the optimum, proven. If the losses have a common unit, only its multiples count in a gap.
+
+The optimum need not be a corner. A final bound above the best corner is refused (``InexactOracle``): no scale of the
+loss can tell what is below a side of the hull.
+
+Cost: one oracle call per corner that is found, and one per side that must be proven; 3 to 10 as a rule.
+
+References: Sarawagi, Gupta, "Accurate max-margin training for structured output spaces", 2008; Choi, Meshi, Srebro,
+"Fast and scalable structural SVM with slack rescaling", 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from m3n.kernels.units import unit_of
+
+if TYPE_CHECKING:
+    from m3n.structures.base import Parts, Structure
+
+EXACT = 1e-9  # of the best product and the largest loss: a bound this close to the best product is reached
+ROUNDING = 1e-11  # relative: a corner this close to a chord is on it
+
+
+class InexactOracle(ArithmeticError):
+    """The max-oracle cannot tell which output has the largest product of loss and margin.
+
+    Parameters
+    ----------
+    example : int
+        The example.
+    best : float
+        The largest product that was found.
+    bound : float
+        What no product exceeds.
+    """
+
+    def __init__(self, example: int, best: float, bound: float):
+        super().__init__(
+            f"example {example}: slack rescaling found an output with loss times margin {best:.10g}, but cannot "
+            f"exclude one of up to {bound:.10g}, which the max-oracle never returns; give the structure a method "
+            "`slack` of its own, take a loss with fewer values, or rescale the margin"
+        )
+        self.example, self.best, self.bound = example, best, bound
+
+
+class PartCost(Protocol):
+    """A label loss that decomposes over parts, as ``m3n.losses.Cost``."""
+
+    def add_to(self, theta: Parts, scale: float = 1.0) -> None:
+        """theta += scale * cost, in place."""
+
+    def expected(self, marginals: Parts) -> float:
+        """<cost, marginals>."""
+
+    def select(self, rows: Any, further: Any = ()) -> PartCost:
+        """The costs of some rows only."""
+
+
+@dataclass(frozen=True)
+class Corner:
+    """An output on the hull, and the scale of the loss that found it; infinite for the largest loss."""
+
+    loss: float
+    margin: float
+    labelling: np.ndarray
+    scale: float
+
+    @property
+    def product(self) -> float:
+        """What is maximised."""
+        return self.loss * self.margin
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Two neighbouring corners, and a bound on the products of outputs with losses in between."""
+
+    left: Corner
+    right: Corner
+    bound: float
+    final: bool = False
+
+
+def search(
+    structure: Structure, theta: Parts, gold: np.ndarray, cost: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """max_y ell_i(y) (1 + s_i(y) - s_i(gold)) of every example, the labelling that attains it, and its losses.
+
+    Parameters
+    ----------
+    structure : Structure
+        Output spaces with a max-oracle.
+    theta : tuple of arrays
+        Scores of the parts, without the loss.
+    gold : array of int
+        The gold labelling, which answers where no product is positive.
+    cost : Cost
+        The label loss.
+    """
+    values, losses, labelling = np.zeros(structure.n), np.zeros(structure.n), gold.copy()
+    for i in range(structure.n):
+        alone, rows = structure.select(np.array([i]))
+        mine = tuple(array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
+        span = structure.rows_of_labelling(np.array([i]))
+        best, bound = _Example(alone, mine, gold[span], cost.select(span, rows[1:])).search()
+        if bound > best.product:
+            raise InexactOracle(i, best.product, bound)
+        if not best.product <= 0.0:
+            values[i], losses[i], labelling[span] = best.product, best.loss, best.labelling
+    return values, labelling, losses
+
+
+class _Example:
+    """The hull of one example."""
+
+    def __init__(self, alone: Structure, theta: Parts, gold: np.ndarray, cost: PartCost):
+        self.alone, self.theta, self.cost = alone, theta, cost
+        self.gold_score = float(alone.score(theta, gold)[0])
+        part_losses = tuple(np.zeros(shape) for shape in alone.shapes)
+        cost.add_to(part_losses)
+        self.unit = float(unit_of(np.concatenate([array.ravel() for array in part_losses])))
+
+    def search(self) -> tuple[Corner, float]:
+        """The corner with the largest product, and a bound on all products."""
+        top, widest = self._ask(0.0), self._ask(np.inf)
+        if not top.margin > 0.0:  # nor has any other output a positive one
+            return top, top.product
+        best = max(top, widest, key=_product)
+        gaps = [self._gap(top, widest)] if widest.loss > top.loss else []
+        while gaps:
+            gap = max(gaps, key=_bound)
+            if gap.bound <= best.product + EXACT * (best.product + widest.loss):
+                break
+            if gap.final:
+                return best, gap.bound
+            gaps.remove(gap)
+            for part in self._asked(gap):
+                best = max(best, part.left, part.right, key=_product)
+                gaps.append(part)
+        return best, best.product
+
+    def _ask(self, scale: float) -> Corner:
+        """The output with the largest margin + scale * loss."""
+        if scale == np.inf:
+            theta = tuple(np.where(np.isinf(array), array, 0.0) for array in self.theta)
+        else:
+            theta = tuple(array.copy() for array in self.theta)
+        self.cost.add_to(theta, 1.0 if scale == np.inf else scale)
+        labelling = self.alone.hard(theta)[1]
+        margin = 1.0 + float(self.alone.score(self.theta, labelling)[0]) - self.gold_score
+        return Corner(float(self.cost.expected(self.alone.encode(labelling))), margin, labelling, scale)
+
+    def _asked(self, gap: Gap) -> Iterator[Gap]:
+        """What is left of a gap after a call at the slope of its chord."""
+        left, right = gap.left, gap.right
+        if left.margin <= right.margin:  # the right one has the largest margin of all
+            return
+        slope = (left.margin - right.margin) / (right.loss - left.loss)
+        corner = self._ask(slope)
+        above = corner.margin - left.margin + slope * (corner.loss - left.loss)
+        size = abs(left.margin) + abs(right.margin) + slope * right.loss + abs(self.gold_score)
+        if above > ROUNDING * size and left.loss < corner.loss <= right.loss:
+            yield self._gap(left, corner)
+            if corner.loss < right.loss:
+                yield self._gap(corner, right)
+            return
+        between = [corner] if left.loss < corner.loss < right.loss else []
+        for one, other in pairwise([replace(left, scale=slope), *between, replace(right, scale=slope)]):
+            yield Gap(one, other, self._bound(one, other), final=True)
+
+    def _gap(self, left: Corner, right: Corner) -> Gap:
+        return Gap(left, right, self._bound(left, right))
+
+    def _bound(self, left: Corner, right: Corner) -> float:
+        """The largest g min{...} with g between the two losses, the right one included if it has the largest loss."""
+
+        def height(g: float) -> float:
+            falling = left.margin - left.scale * (g - left.loss)
+            return falling if right.scale == np.inf else min(falling, right.margin + right.scale * (right.loss - g))
+
+        peaks = _peaks(left, right)
+        if self.unit > 0.0:
+            least, most = round(left.loss / self.unit) + 1, round(right.loss / self.unit) - (right.scale < np.inf)
+            near = {min(max(f(g / self.unit), least), most) for g in peaks for f in (np.floor, np.ceil)}
+            peaks = [k * self.unit for k in near] if least <= most else []
+        return max((g * height(g) for g in peaks), default=-np.inf)
+
+
+def _peaks(left: Corner, right: Corner) -> list[float]:
+    """Where g times a line is largest, for both lines where they bound, and where they meet."""
+    low, high = left.loss, right.loss
+    meet = high
+    if left.scale < right.scale < np.inf:
+        difference = left.margin + left.scale * low - right.margin - right.scale * high
+        meet = min(max(-difference / (right.scale - left.scale), low), high)
+    peaks = [meet]
+    if left.scale > 0.0:
+        peaks.append(min(max((left.margin / left.scale + low) / 2.0, low), meet))
+    if right.scale < np.inf:
+        peaks.append(min(max((right.margin / right.scale + high) / 2.0, meet), high))
+    return peaks
+
+
+def _product(corner: Corner) -> float:
+    return corner.product
+
+
+def _bound(gap: Gap) -> float:
+    return gap.bound
