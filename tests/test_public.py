@@ -134,6 +134,7 @@ def blocks(path):
         "docs/decoding.md",
         "docs/extending.md",
         "docs/losses.md",
+        "docs/objectives.md",
         "docs/theory.md",
     ],
 )

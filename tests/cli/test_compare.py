@@ -115,7 +115,7 @@ def test_crf(contestants, sentences):
         (["--solver", "excessive_gap:speed=1"], "excessive_gap has no setting 'speed'"),
         (["--lam", "0"], "must be positive and finite"),
         (["--loss", "zero_one"], "unknown loss 'zero_one'; choose from hamming, normalized_hamming"),
-        (["--objective", "svm"], "unknown objective 'svm'; choose from margin, crf"),
+        (["--objective", "svm"], "unknown objective 'svm'; choose from margin, slack, crf, softmax_margin"),
         (["--folds", "x", "nowhere"], "folds are numbers and ranges"),
         (["--folds", "1-9"], "only letter.data has folds"),
         (["--jobs", "0"], "n_jobs=0 has no meaning"),

@@ -65,7 +65,9 @@ def compare(
             help="hamming or normalized_hamming. Default: normalized_hamming; no loss for a CRF.", show_default=False
         ),
     ] = None,
-    objective: Annotated[str, typer.Option(help="margin (max-margin Markov network) or crf.")] = "margin",
+    objective: Annotated[
+        str, typer.Option(help="margin (max-margin Markov network), slack, crf or softmax_margin.")
+    ] = "margin",
     tol: Annotated[float, typer.Option(help="Duality gap at which a solver stops.", min=0.0)] = 1e-3,
     max_passes: Annotated[float, typer.Option(help="Passes that each solver has.", min=0.0)] = 300.0,
     max_seconds: Annotated[

@@ -102,8 +102,13 @@ def _headline(problem: Problem, data: Data) -> str:
     threads = problem.threads.count
     return (
         f"{data.name}: {problem.n} sequences, {data.classes} labels, {problem.dim:,} weights, lam = {problem.lam:g}, "
-        f"{'CRF' if problem.temperature else 'M3N'}, {threads} thread{'s' * (threads > 1)}"
+        f"{_kind(problem.temperature, problem.rescale)}, {threads} thread{'s' * (threads > 1)}"
     )
+
+
+def _kind(temperature: float, rescale: str) -> str:
+    """The kind of objective; a CRF may have a loss in its exponent."""
+    return "CRF" if temperature else "M3N" if rescale == "margin" else "slack-rescaled M3N"
 
 
 def _write(result: Comparison, race: Race) -> None:
@@ -121,7 +126,7 @@ def _picture(result: Comparison, kind: str) -> bytes:
     figure = Figure(figsize=comparison_size(result), layout="constrained")
     plot_comparison(result, figure)
     about = result.problem
-    objective = "CRF" if about["temperature"] else "M3N"
+    objective = _kind(about["temperature"], about["rescale"])
     figure.suptitle(f"{about['data']}, {objective}, lam = {about['lam']:.3g}", fontsize=10)
     content = BytesIO()
     figure.savefig(content, format=kind, dpi=150)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,6 +12,7 @@ from scipy.sparse import csr_array
 from m3n import losses
 from m3n.datasets import digit_strings
 from m3n.estimators.inputs import read_labels
+from m3n.estimators.training import OBJECTIVES
 from m3n.features import Dense, FeatureMap, Sparse, Templates, chain_features
 from m3n.io.columns import read_columns
 from m3n.io.formats import detect
@@ -18,7 +20,6 @@ from m3n.io.letters import ALPHABET, read_letters
 from m3n.problem import Problem
 from m3n.structures import Chain
 
-TEMPERATURES = {"margin": 0.0, "crf": 1.0}
 FOLDS = tuple(range(1, 10))  # the usual training folds of the OCR words; fold 0 is for testing
 
 
@@ -53,15 +54,21 @@ class Data:
 
     def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
-        if objective not in TEMPERATURES:
-            raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(TEMPERATURES)}")
+        if objective not in OBJECTIVES:
+            raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(OBJECTIVES)}")
         if loss is not None and loss not in losses.BY_NAME:
             raise ValueError(f"unknown loss {loss!r}; choose from {', '.join(losses.BY_NAME)}")
-        temperature = TEMPERATURES[objective]
-        chosen = losses.BY_NAME[loss]() if loss else None if temperature else losses.NormalizedHamming()
+        kind = OBJECTIVES[objective]
+        chosen = losses.BY_NAME[loss]() if loss else losses.NormalizedHamming() if kind.has_loss else None
         structure = Chain([len(sequence) for sequence in self.labels], self.classes)
         features = chain_features(self.node, self.classes)
-        return Problem(structure, features, self.labels, loss=chosen, lam=lam, temperature=temperature, n_jobs=n_jobs)
+        settings: dict[str, Any] = {
+            "lam": lam,
+            "temperature": kind.temperature,
+            "rescale": kind.rescale,
+            "n_jobs": n_jobs,
+        }
+        return Problem(structure, features, self.labels, loss=chosen, **settings)
 
 
 def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Data:

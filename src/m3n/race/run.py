@@ -140,5 +140,6 @@ def _describe(problem: Problem) -> dict[str, Any]:
         "dim": problem.dim,
         "lam": problem.lam,
         "temperature": problem.temperature,
+        "rescale": problem.rescale,
         "threads": problem.threads.count,
     }
