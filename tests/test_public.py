@@ -126,7 +126,15 @@ def blocks(path):
 
 @pytest.mark.parametrize(
     "name",
-    ["README.md", "CONTRIBUTING.md", "docs/index.md", "docs/comparing.md", "docs/extending.md", "docs/theory.md"],
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/index.md",
+        "docs/comparing.md",
+        "docs/extending.md",
+        "docs/regularisation.md",
+        "docs/theory.md",
+    ],
 )
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
     """All Python blocks of a page, one after another, as a reader would type them."""
