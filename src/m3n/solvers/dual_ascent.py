@@ -150,12 +150,16 @@ class DualAscent(Solver[DualAscentState]):
         return _state(problem, Memory(problem))
 
     def restart(self, problem: Problem, state: DualAscentState) -> DualAscentState:
-        """The earlier run's newest dual point, as much closer to gold as lam is smaller: one pass for its marginals."""
+        """The earlier run's newest dual point, as much closer to gold as lam is smaller: a pass for its marginals.
+
+        A point that is worse than gold alone, D < 0, is given up for the usual start: lam has changed too much.
+        """
         point, ratio, heat = state.memory.point, state.memory.lam / problem.lam, problem.temperature
         potentials = point.potentials.copy()
         potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
         eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
-        return _state(problem, Memory(problem, Origin(potentials, eta, point.kappa.copy())))
+        memory = Memory(problem, Origin(potentials, eta, point.kappa.copy()))
+        return _state(problem, memory) if memory.dual(problem) >= 0.0 else self.init(problem)
 
     def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
         """One pass over the examples."""
