@@ -3,5 +3,6 @@
 from m3n.structures.base import Parts, Structure
 from m3n.structures.chain import Chain
 from m3n.structures.multiclass import Multiclass
+from m3n.structures.slack import InexactOracle
 
-__all__ = ["Chain", "Multiclass", "Parts", "Structure"]
+__all__ = ["Chain", "InexactOracle", "Multiclass", "Parts", "Structure"]
