@@ -135,6 +135,7 @@ def blocks(path):
         "docs/extending.md",
         "docs/losses.md",
         "docs/objectives.md",
+        "docs/slack.md",
         "docs/regularisation.md",
         "docs/theory.md",
     ],

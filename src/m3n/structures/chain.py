@@ -9,6 +9,9 @@ Forbidden starts, transitions and ends score -inf: no labelling that uses one ha
 Slack rescaling is exact and costs as much as the max-oracle times the number of losses that a prefix can have, if the
 losses of a sequence's labels are multiples of a unit (``m3n.kernels.chain_slack``); otherwise it is left to the search
 with the max-oracle (``m3n.structures.slack``).
+
+Reference for slack rescaling on chains: Bauer, Görnitz, Biegler, Müller, Kloft, "Efficient algorithms for exact
+inference in sequence labeling SVMs", 2014.
 """
 
 from __future__ import annotations

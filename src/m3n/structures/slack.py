@@ -16,7 +16,8 @@ bounds: it is then the optimum, proven. If the losses have a common unit, only i
 The optimum need not be a corner. A final bound above the best corner is refused (``InexactOracle``): no scale of the
 loss can tell what is below a side of the hull.
 
-Cost: one oracle call per corner that is found, and one per side that must be proven; 3 to 10 as a rule.
+Cost: one oracle call per corner that is found, and one per side that must be proven: on chains of 8 labels with random
+scores 4 on average. Two to five of a hundred such examples are refused.
 
 References: Sarawagi, Gupta, "Accurate max-margin training for structured output spaces", 2008; Choi, Meshi, Srebro,
 "Fast and scalable structural SVM with slack rescaling", 2016.
