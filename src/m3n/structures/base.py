@@ -112,7 +112,8 @@ class Structure(ABC):
         self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
     ) -> None:
         """parts -= the parts of a labelling, in place; weighted as in ``encode``."""
-        for array, indicator in zip(parts, self.encode(labelling, weights=weights), strict=True):
+        encoded = self.encode(labelling) if weights is None else self.encode(labelling, weights=weights)
+        for array, indicator in zip(parts, encoded, strict=True):
             array -= indicator
 
     @abstractmethod
