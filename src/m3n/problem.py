@@ -19,6 +19,10 @@ T = 0 is the max-margin Markov network, T = 1 without a loss the conditional ran
 distributions it is at least the mixture of their entropies, so ``offset`` = loss + T H may be mixed linearly as well
 and D stays a lower bound. Whatever T, the answer at w is a tangent of the risk: value = offset - <w, vector>.
 
+A certificate is J(w) by an exact pass and D at a feasible alpha. At T > 0 the Gibbs distribution at w itself will do:
+its w(alpha) is w - grad J(w)/lam, so J(w) - D(alpha) = |grad J(w)|^2 / (2 lam). Solvers that average keep offset and
+vector of the average, by the concavity of H; those that change alpha example by example know its entropy exactly.
+
 A penalty l1 |w|_1 may join the regulariser. The risk is the largest offset(alpha) - <w, v> over alpha, where
 v = sum alpha psi, and lam/2 |w|^2 + l1 |w|_1 - <w, v> is least, weight by weight, at w_k = soft(v_k, l1) / lam:
 
