@@ -18,9 +18,11 @@ RANKS = {
     "features": 2,  # theta has the structure's layout
     "losses": 2,
     "datasets": 2,
+    "batches": 3,
     "blocks": 3,
     "problem": 4,
     "certificate": 4,
+    "interrupt": 4,
     "checks": 5,
     "solvers": 5,
     "loop": 6,

@@ -39,6 +39,18 @@ def test_the_problem(temperature, loss, random):
         np.testing.assert_allclose(one.vector, two.vector, atol=1e-13)
 
 
+@pytest.mark.parametrize("loss", [None, Hamming()], ids=["crf", "softmax_margin"])
+@pytest.mark.parametrize("weights", [None, TIMES])
+def test_the_answer_is_the_gradient(loss, weights, random):
+    """The error of the first-order expansion of J falls with the square of the step."""
+    problem = chains(weights, None, 1.0, loss, lam=0.1)
+    w, direction = random.normal(size=(2, problem.dim))
+    slope = (problem.lam * w - problem.risk(w).vector) @ direction
+    steps = np.logspace(-3.5, -1.5, 9)
+    errors = [abs(problem.primal(w + step * direction) - problem.primal(w) - step * slope) for step in steps]
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.1)
+
+
 def test_some_of_the_examples(random):
     weighted = chains(TIMES)
     w = random.normal(size=weighted.dim)

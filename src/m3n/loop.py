@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import logging
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from m3n.backends.threads import single_threaded_blas
 from m3n.certificate import Certificate, Record
+from m3n.interrupt import Interrupt
 from m3n.problem import Problem
 from m3n.solvers import BY_NAME, Choice, Solver, resolve_solver
 
@@ -192,34 +190,6 @@ def check_limits(**limits: float | None) -> None:
             raise ValueError(f"{name} must not be negative, got {limit}")
 
 
-class _Interrupt:
-    """Turns the first Ctrl-C into a wish that the loop reads between two steps.
-
-    An exception in the middle of a pass could be lost where Python ignores exceptions (callbacks of the garbage
-    collector), so it is left to the second Ctrl-C. Signals belong to the main thread; elsewhere nothing is changed.
-    """
-
-    def __init__(self) -> None:
-        self.wished = False
-        self.previous: Any = None
-
-    def __enter__(self) -> None:
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        if in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self.previous = signal.signal(signal.SIGINT, self._handle)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.wished:
-            raise KeyboardInterrupt
-        self.wished = True
-
-
 class _Run:
     """The state of the loop."""
 
@@ -239,7 +209,7 @@ class _Run:
         self.problem, self.solver, self.reason, self.tolerances = problem, choice.solver, choice.reason, tolerances
         self.charge_evaluation = charge_evaluation
         self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
-        self.interrupt = _Interrupt()
+        self.interrupt = Interrupt()
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
         self.state: Any = resume.state if resume else None

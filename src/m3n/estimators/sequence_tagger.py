@@ -110,7 +110,8 @@ class SequenceTagger(Estimator):
     constraints_ : Transitions or None
         The constraints, in the order of ``classes_``.
     certificate_ : Certificate
-        primal, dual and gap of the training objective.
+        primal, dual and gap of the training objective, whichever it is: J by an exact pass, and the dual value of a
+        feasible point, at a positive temperature with its entropy. No weights can be better by more than the gap.
     trace_ : list of Record
         How the certificate came about.
     status_ : Status

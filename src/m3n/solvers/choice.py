@@ -16,8 +16,8 @@ over those of SequentialDual, one thread, to gaps of 0.1 and 0.01 of J(0):
     CoNLL-2000, normalised, 0.01            3.3         1.0      1.8
     CoNLL-2000, errors counted, 1/n         6.4         1.1      1.5
 
-Slack-rescaled networks. Pairwise steps and sweeps over known outputs take a seventh of the passes of plain block
-Frank-Wolfe: 60 instead of 469 to 1 % of J on a tenth of the OCR words at lam = 0.01, 2.9 instead of 12.3 s.
+Slack-rescaled networks. Pairwise steps and sweeps over known outputs: 60 passes instead of 469 of plain block
+Frank-Wolfe, to 1 % of J on a tenth of the OCR words at lam = 0.01.
 
 CRFs. ``DualAscent`` takes few passes, one thread and memory for every example; ``LBFGS`` many passes on all threads.
 How many more depends on how strongly one visit changes the weights, c = |x|^2 / (lam n) for a row x of features. CPU
@@ -132,7 +132,7 @@ def _choose_slack(problem: Problem, seed: int) -> Choice:
     except TypeError as obstacle:
         why = f"slack rescaling, and no visits of single examples ({obstacle}): mini-batches need the fewest passes"
         return Choice(BatchFrankWolfe(seed=seed), why)
-    why = "slack rescaling: of the solvers that can, pairwise visits with sweeps over known outputs are quickest"
+    why = "slack rescaling: pairwise visits with sweeps over known outputs"
     return Choice(BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(), seed=seed), why)
 
 
