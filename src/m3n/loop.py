@@ -385,10 +385,10 @@ def _patience(trace: list[Record], tol: float) -> float:
 
 def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
     structure, name = type(problem.structure).__name__, type(solver).__name__
-    _check_l1(problem, solver)
     if problem.rescale == "slack" and not solver.rescales:
         fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))
         raise WrongObjective(f"{name} {solver.slack_restriction}; for slack rescaling choose from {fitting}")
+    _check_l1(problem, solver)
     needed = solver.oracles(problem.temperature)
     if needed is None:
         fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))

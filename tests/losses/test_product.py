@@ -12,7 +12,7 @@ from tests.losses.cases import CASES, CLASSES, MATRIX, problem_with
 from tests.tiny import Enumerated
 
 SOLVERS = {
-    **{name: kind() for name, kind in BY_NAME.items()},
+    **{name: kind() for name, kind in BY_NAME.items() if not kind.takes_l1},
     "online": ExponentiatedGradient(online=True),
     "n slacks": StructSVM(slack="n"),
     "pairwise, cached": BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(3)),
