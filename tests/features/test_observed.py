@@ -103,6 +103,16 @@ def test_adjoint_and_selection(random):
     np.testing.assert_array_equal(some[0], whole[0][chosen])
 
 
+@pytest.mark.parametrize("labels", [2, 3, 4, 23, 24, 25, 30])
+def test_any_number_of_labels(labels, random):
+    X = scipy.sparse.csr_array((random.random((150, 9)) < 0.4) * random.normal(size=(150, 9)))
+    features = Observed(X, observed_pairs(X, random.integers(0, labels, 150), labels))
+    w = np.where(features.alive, random.normal(size=features.dim), 0.0)
+    found = features.scores(w, (np.full((150, labels), np.nan),))[0]
+    np.testing.assert_allclose(found, X @ features.coefficients(w).toarray(), atol=1e-12)
+    check_adjoint(features)
+
+
 def test_a_stack_shares_its_entries(random):
     features = chain_map(*data(random))
     w = random.normal(size=features.dim)

@@ -167,9 +167,8 @@ def gather(rows, i, w, theta):
             following = used[k + 1]
             ask(runs, pointers[following], lists[following], pointers[following + 1], columns, w)
         r = used[k]
-        out = theta[place[k] : place[k] + rows.widths[r]]
-        sum_runs(runs, data, pointers[r], lists[r], w, out)
-        sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, out)
+        sum_runs(runs, data, pointers[r], lists[r], w, theta, place[k], rows.widths[r])
+        sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, theta, place[k])
 
 
 @kernel
@@ -316,9 +315,8 @@ def scatter_all(rows, i, delta, scale, out):
             following = used[k + 1]
             ask(runs, pointers[following], lists[following], pointers[following + 1], columns, out)
         r = used[k]
-        own = delta[place[k] : place[k] + rows.widths[r]]
-        add_runs(runs, data, pointers[r], lists[r], own, scale, columns, out)
-        add_lists(runs, data, lists[r], pointers[r + 1], own, scale, columns, out)
+        add_runs(runs, data, pointers[r], lists[r], delta, place[k], rows.widths[r], scale, columns, out)
+        add_lists(runs, data, lists[r], pointers[r + 1], delta, place[k], scale, columns, out)
 
 
 @kernel
@@ -331,9 +329,8 @@ def move_weights(rows, costs, i, delta, rise, scale, w):
     growth = 0.0
     for k in range(rows.first[i], rows.first[i + 1]):
         r, at = rows.used[k], rows.place[k]
-        own = delta[at : at + rows.widths[r]]
-        growth += grow_runs(runs, data, pointers[r], lists[r], own, scale, columns, w)
-        growth += grow_lists(runs, data, lists[r], pointers[r + 1], own, scale, columns, w)
+        growth += grow_runs(runs, data, pointers[r], lists[r], delta, at, rows.widths[r], scale, columns, w)
+        growth += grow_lists(runs, data, lists[r], pointers[r + 1], delta, at, scale, columns, w)
     return max((growth / scale - 2.0 * (rise - expected_loss(costs, i, delta))) / scale, 0.0)
 
 

@@ -4,7 +4,8 @@ What block methods do to the weights is bound by memory. A run spans a few cache
 cannot guess, so the weights of the next row are asked for while this one is worked on. Sums of runs stay in registers,
 24 parts at a time, as in ``m3n.kernels.sparse``; so does what is added to them.
 
-``lists`` and ``columns`` as in ``m3n.kernels.observed``.
+``lists`` and ``columns`` as in ``m3n.kernels.observed``. Rows of parts are given by an array and where they begin: a
+view of an array costs more than the work on a short row.
 """
 
 import numpy as np
@@ -33,150 +34,149 @@ def ask(runs, first, middle, stop, columns, w):
 
 
 @kernel
-def sum_runs(runs, data, first, stop, w, out):
-    """out = sum of data[e] times the run of weights at runs[e], over entries first..stop-1."""
-    width = out.shape[0]
+def sum_runs(runs, data, first, stop, w, out, at, width):
+    """out[at:][:width] = sum of data[e] times the run of weights at runs[e], over entries first..stop-1."""
     if width < 4:
-        for j in range(width):
+        for j in range(at, at + width):
             out[j] = 0.0
         for e in range(first, stop):
             for j in range(width):
-                out[j] += data[e] * w[runs[e] + j]
+                out[at + j] += data[e] * w[runs[e] + j]
     else:
         for part in range(0, width, 24):  # the last four parts may be computed twice
-            _sum_six(runs, data, first, stop, w, min(part, width - 4), out)
+            _sum_six(runs, data, first, stop, w, min(part, width - 4), out, at, width)
 
 
 @kernel
-def _sum_six(runs, data, first, stop, w, part, out):
+def _sum_six(runs, data, first, stop, w, part, out, at, width):
     """Up to 24 parts. Beyond the last part the sums repeat one another."""
-    end = out.shape[0] - 4 - part
+    end = width - 4 - part
     c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
     s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
     for e in range(first, stop):
-        at, x = runs[e] + part, splat(data[e])
-        s0 = multiply_add(x, load(w, at), s0)
-        s1 = multiply_add(x, load(w, at + c1), s1)
-        s2 = multiply_add(x, load(w, at + c2), s2)
-        s3 = multiply_add(x, load(w, at + c3), s3)
-        s4 = multiply_add(x, load(w, at + c4), s4)
-        s5 = multiply_add(x, load(w, at + c5), s5)
-    store(out, part, s0)
-    store(out, part + c1, s1)
-    store(out, part + c2, s2)
-    store(out, part + c3, s3)
-    store(out, part + c4, s4)
-    store(out, part + c5, s5)
+        run, x = runs[e] + part, splat(data[e])
+        s0 = multiply_add(x, load(w, run), s0)
+        s1 = multiply_add(x, load(w, run + c1), s1)
+        s2 = multiply_add(x, load(w, run + c2), s2)
+        s3 = multiply_add(x, load(w, run + c3), s3)
+        s4 = multiply_add(x, load(w, run + c4), s4)
+        s5 = multiply_add(x, load(w, run + c5), s5)
+    place = at + part
+    store(out, place, s0)
+    store(out, place + c1, s1)
+    store(out, place + c2, s2)
+    store(out, place + c3, s3)
+    store(out, place + c4, s4)
+    store(out, place + c5, s5)
 
 
 @kernel
-def add_runs(runs, data, first, stop, row, scale, columns, out):
-    """The runs of ``out`` at runs[e] += scale data[e] row, over entries first..stop-1.
+def add_runs(runs, data, first, stop, row, at, width, scale, columns, out):
+    """The runs of ``out`` at runs[e] += scale data[e] row[at:][:width], over entries first..stop-1.
 
     Padding, where ``columns`` is negative, stays as it is; with empty ``columns`` there is none.
     """
-    width, padding = row.shape[0], columns.shape[0] > 0
-    rest = width % 24
+    padding, rest = columns.shape[0] > 0, width % 24
     whole = width - rest if rest < 4 else width
     for part in range(0, whole, 24):
-        _add_six(runs, data, first, stop, row, part, scale, columns, out)
+        _add_six(runs, data, first, stop, row, at, width, part, scale, columns, out)
     for j in range(whole, width):
         for e in range(first, stop):
             k = np.uint64(runs[e] + j)
             if not padding or columns[k] >= 0:
-                out[k] += scale * data[e] * row[j]
+                out[k] += scale * data[e] * row[at + j]
 
 
 @kernel
-def _add_six(runs, data, first, stop, row, part, scale, columns, out):
+def _add_six(runs, data, first, stop, row, at, width, part, scale, columns, out):
     """Up to 24 parts. All is loaded before any is stored, so vectors that overlap store the same numbers."""
     padding = columns.shape[0] > 0
-    end = row.shape[0] - 4 - part
+    end, place, factor = width - 4 - part, at + part, splat(scale)
     c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
-    factor = splat(scale)
-    x0, x1 = multiply(factor, load(row, part)), multiply(factor, load(row, part + c1))
-    x2, x3 = multiply(factor, load(row, part + c2)), multiply(factor, load(row, part + c3))
-    x4, x5 = multiply(factor, load(row, part + c4)), multiply(factor, load(row, part + c5))
+    x0, x1 = multiply(factor, load(row, place)), multiply(factor, load(row, place + c1))
+    x2, x3 = multiply(factor, load(row, place + c2)), multiply(factor, load(row, place + c3))
+    x4, x5 = multiply(factor, load(row, place + c4)), multiply(factor, load(row, place + c5))
     for e in range(first, stop):
-        at, d = runs[e] + part, splat(data[e])
+        run, d = runs[e] + part, splat(data[e])
         y0, y1, y2, y3, y4, y5 = x0, x1, x2, x3, x4, x5
         if padding:
-            y0, y1, y2 = kept(columns, at, x0), kept(columns, at + c1, x1), kept(columns, at + c2, x2)
-            y3, y4, y5 = kept(columns, at + c3, x3), kept(columns, at + c4, x4), kept(columns, at + c5, x5)
-        s0 = multiply_add(d, y0, load(out, at))
-        s1 = multiply_add(d, y1, load(out, at + c1))
-        s2 = multiply_add(d, y2, load(out, at + c2))
-        s3 = multiply_add(d, y3, load(out, at + c3))
-        s4 = multiply_add(d, y4, load(out, at + c4))
-        s5 = multiply_add(d, y5, load(out, at + c5))
-        store(out, at, s0)
-        store(out, at + c1, s1)
-        store(out, at + c2, s2)
-        store(out, at + c3, s3)
-        store(out, at + c4, s4)
-        store(out, at + c5, s5)
+            y0, y1, y2 = kept(columns, run, x0), kept(columns, run + c1, x1), kept(columns, run + c2, x2)
+            y3, y4, y5 = kept(columns, run + c3, x3), kept(columns, run + c4, x4), kept(columns, run + c5, x5)
+        s0 = multiply_add(d, y0, load(out, run))
+        s1 = multiply_add(d, y1, load(out, run + c1))
+        s2 = multiply_add(d, y2, load(out, run + c2))
+        s3 = multiply_add(d, y3, load(out, run + c3))
+        s4 = multiply_add(d, y4, load(out, run + c4))
+        s5 = multiply_add(d, y5, load(out, run + c5))
+        store(out, run, s0)
+        store(out, run + c1, s1)
+        store(out, run + c2, s2)
+        store(out, run + c3, s3)
+        store(out, run + c4, s4)
+        store(out, run + c5, s5)
 
 
 @kernel
-def grow_runs(runs, data, first, stop, row, scale, columns, out):
+def grow_runs(runs, data, first, stop, row, at, width, scale, columns, out):
     """The same; returns the growth of |out|^2."""
-    width, padding = row.shape[0], columns.shape[0] > 0
-    whole = width // 4 * 4
+    padding, whole = columns.shape[0] > 0, width // 4 * 4
     growth, rest = splat(0.0), 0.0
     for e in range(first, stop):
-        at, x = runs[e], scale * data[e]
+        run, x = runs[e], scale * data[e]
         factor = splat(x)
         for c in range(0, whole, 4):
-            part = load(row, c)
-            change = multiply(factor, kept(columns, at + c, part) if padding else part)
-            old = load(out, at + c)
+            part = load(row, at + c)
+            change = multiply(factor, kept(columns, run + c, part) if padding else part)
+            old = load(out, run + c)
             new = add(old, change)
             growth = multiply_add(change, add(old, new), growth)
-            store(out, at + c, new)
+            store(out, run + c, new)
         for j in range(whole, width):
-            if not padding or columns[at + j] >= 0:
-                rest += _grow(out, at + j, x * row[j])
+            if not padding or columns[run + j] >= 0:
+                rest += _grow(out, run + j, x * row[at + j])
     return total(growth) + rest
 
 
 @kernel
-def sum_lists(runs, data, first, stop, columns, w, out):
-    """out += data[e] times the weights of the list at runs[e], each at its column, over entries first..stop-1."""
+def sum_lists(runs, data, first, stop, columns, w, out, at):
+    """out[at:] += data[e] times the weights of the list at runs[e], each at its column, over entries first..stop-1."""
+    begin = np.uint64(at)
     for e in range(first, stop):
         k, x = np.uint64(runs[e]), data[e]
         column = columns[k]
         while column >= 0:
-            out[np.uint64(column)] += x * w[k]
+            out[begin + np.uint64(column)] += x * w[k]
             k += np.uint64(1)
             column = columns[k]
-        out[np.uint64(~column)] += x * w[k]
+        out[begin + np.uint64(~column)] += x * w[k]
 
 
 @kernel
-def add_lists(runs, data, first, stop, row, scale, columns, out):
-    """The lists of ``out`` at runs[e] += scale data[e] times the row's entries in their columns."""
+def add_lists(runs, data, first, stop, row, at, scale, columns, out):
+    """The lists of ``out`` at runs[e] += scale data[e] times the entries of row[at:] in their columns."""
+    begin = np.uint64(at)
     for e in range(first, stop):
         k, x = np.uint64(runs[e]), scale * data[e]
         column = columns[k]
         while column >= 0:
-            out[k] += x * row[np.uint64(column)]
+            out[k] += x * row[begin + np.uint64(column)]
             k += np.uint64(1)
             column = columns[k]
-        out[k] += x * row[np.uint64(~column)]
+        out[k] += x * row[begin + np.uint64(~column)]
 
 
 @kernel
-def grow_lists(runs, data, first, stop, row, scale, columns, out):
+def grow_lists(runs, data, first, stop, row, at, scale, columns, out):
     """The same; returns the growth of |out|^2."""
-    growth = 0.0
+    begin, growth = np.uint64(at), 0.0
     for e in range(first, stop):
         k, x = np.uint64(runs[e]), scale * data[e]
         column = columns[k]
         while column >= 0:
-            growth += _grow(out, k, x * row[np.uint64(column)])
+            growth += _grow(out, k, x * row[begin + np.uint64(column)])
             k += np.uint64(1)
             column = columns[k]
-        growth += _grow(out, k, x * row[np.uint64(~column)])
+        growth += _grow(out, k, x * row[begin + np.uint64(~column)])
     return growth
 
 
