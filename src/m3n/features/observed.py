@@ -94,13 +94,25 @@ class Observed(FeatureMap):
         return out
 
     def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        vector = np.zeros(self.dim)
+        self.add_adjoint(parts, 1.0, vector, threads)
+        return vector
+
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         def lane(low: int, high: int) -> np.ndarray:
             vector = np.zeros(self.dim)
             add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, parts[0], low, high, vector)
             return vector
 
+        def join(low: int, high: int) -> None:
+            total = vectors[0][low:high]
+            for vector in vectors[1:]:
+                total += vector[low:high]
+            total *= scale
+            np.add(out[low:high], total, out=out[low:high], where=self.alive[low:high])
+
         vectors = threads.run(lane, threads.lanes(self.pointers))
-        return np.where(self.alive, np.sum(vectors, axis=0), 0.0) if vectors else np.zeros(self.dim)
+        threads.run(join, threads.rows(self.dim) if vectors else [])
 
     def norms(self) -> Parts:
         squares = np.empty(len(self.lists))
