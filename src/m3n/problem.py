@@ -73,8 +73,8 @@ class Problem:
     lam : float or None
         Weight of the regulariser lam/2 |w|^2; None means 1/n, or 1/(sum of the sample weights). It may be 0 if ``l1``
         is not.
-    sample_weight : array (n,) or None
-        How often every example counts, positive numbers; None: once.
+    sample_weight : array or None
+        How often every example counts, one positive number each; None: once.
     temperature : float
         0 for a max-margin network; 1 for a conditional random field, or for softmax-margin if a loss is given.
     rescale : {"margin", "slack"}
