@@ -113,6 +113,19 @@ def test_an_l1_penalty_makes_zeros():
     assert type(model.solver_).__name__ == "OWLQN"
 
 
+def test_sparse_models_keep_no_zeros(tmp_path):
+    words = [[["a", "b"], ["b"], ["c"]], [["a"], ["c", "b"]], [["b"], ["a", "c"]], [["c"], ["b"]]]
+    y = [["B", "I", "O"], ["B", "O"], ["I", "B"], ["O", "I"]]
+    dense = tagger("crf", lam=0.01, observed_only=True).fit(words, y)
+    model = tagger("crf", l1=0.1, lam=0.01, observed_only=True).fit(words, y)
+    assert 0 < model.coef_.nnz < dense.coef_.nnz
+    assert model.coef_.data.all()
+    model.save(tmp_path / "sparse.m3n")
+    np.testing.assert_array_equal(
+        m3n.load(tmp_path / "sparse.m3n").predict_marginals(words)[0], model.predict_marginals(words)[0]
+    )
+
+
 def test_losses_speak_of_labels_by_name():
     X, y = sequences()
     named = tagger(loss=CostMatrix({("B", "O"): 3.0})).fit(X, y)

@@ -395,6 +395,8 @@ class SequenceTagger(Estimator):
         )
         node = features.maps[0].map if isinstance(features.maps[0], Scaled) else features.maps[0]
         self.coef_ = node.coefficients(coef) if isinstance(node, Observed) else coef.reshape(-1, labels)
+        if self.l1 and isinstance(node, Observed):
+            self.coef_.eliminate_zeros()  # a sparse model is a small one
         self.transitions_ = transitions.reshape(labels, labels)
         self.n_features_in_ = self.coef_.shape[0]
 
