@@ -25,13 +25,14 @@ RANKS = {
     "interrupt": 4,
     "checks": 5,
     "solvers": 5,
-    "loop": 6,
-    "callbacks": 7,
-    "paths": 7,
-    "race": 8,
-    "report": 9,
-    "estimators": 10,
-    "cli": 11,
+    "suitability": 6,
+    "loop": 7,
+    "callbacks": 8,
+    "paths": 8,
+    "race": 9,
+    "report": 10,
+    "estimators": 11,
+    "cli": 12,
 }
 
 

@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, io, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import SequenceTagger, load
-    from m3n.loop import BrokenOracle, MissingOracle, Result, Snapshot, Status, WrongObjective, minimize
+    from m3n.loop import BrokenOracle, Result, Snapshot, Status, minimize
     from m3n.paths import Path, PathPoint, path
     from m3n.problem import Answer, Problem
     from m3n.race import Comparison, compare
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
+    from m3n.suitability import MissingOracle, WrongObjective
 
 _HOME = {
     "Answer": "m3n.problem",
     "BrokenOracle": "m3n.loop",
     "Certificate": "m3n.certificate",
     "Comparison": "m3n.race",
-    "MissingOracle": "m3n.loop",
+    "MissingOracle": "m3n.suitability",
     "Path": "m3n.paths",
     "PathPoint": "m3n.paths",
     "Problem": "m3n.problem",
@@ -37,7 +38,7 @@ _HOME = {
     "SequenceTagger": "m3n.estimators",
     "Snapshot": "m3n.loop",
     "Status": "m3n.loop",
-    "WrongObjective": "m3n.loop",
+    "WrongObjective": "m3n.suitability",
     "compare": "m3n.race",
     "excessive_gap": "m3n.solvers.generic",
     "load": "m3n.estimators",

@@ -15,11 +15,11 @@ from m3n.backends.threads import single_threaded_blas
 from m3n.certificate import Certificate, Record
 from m3n.interrupt import Interrupt
 from m3n.problem import Problem
-from m3n.solvers import BY_NAME, Choice, Solver, resolve_solver
+from m3n.solvers import Choice, Solver, resolve_solver
+from m3n.suitability import check_fit
 
 log = logging.getLogger("m3n")
 
-ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle", "support": "min-oracle on the support of a factored dual"}
 PROMISING = 1.1  # an estimate of the gap that near to the tolerance is worth a certificate
 ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
 
@@ -33,14 +33,6 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
-
-
-class MissingOracle(TypeError):
-    """The solver needs an oracle that the structure does not offer."""
-
-
-class WrongObjective(TypeError):
-    """The solver cannot minimise the problem's kind of objective."""
 
 
 class BrokenOracle(ArithmeticError):
@@ -172,7 +164,7 @@ def minimize(
     """
     check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
     choice = resolve_solver(solver, seed, problem, tol, rtol)
-    _check_oracles(problem, choice.solver)
+    check_fit(problem, choice.solver)
     if resume is not None and start is not None:
         raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
     if resume is not None and type(resume.solver) is not type(choice.solver):
@@ -381,41 +373,6 @@ def _patience(trace: list[Record], tol: float) -> float:
     growth = np.exp(min(max(np.log(last.gap / tol), 0.0) / slope, 1.0))
     expected = last.passes * (growth - 1.0) - 1.0  # the last pass is for the certificate
     return float(max(1.0, min(max(expected, usual / 4), 2 * usual)))
-
-
-def _check_oracles(problem: Problem, solver: Solver[Any]) -> None:
-    structure, name = type(problem.structure).__name__, type(solver).__name__
-    if problem.rescale == "slack" and not solver.rescales:
-        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))
-        raise WrongObjective(f"{name} {solver.slack_restriction}; for slack rescaling choose from {fitting}")
-    _check_l1(problem, solver)
-    needed = solver.oracles(problem.temperature)
-    if needed is None:
-        fitting = sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))
-        raise WrongObjective(
-            f"{name} {solver.restriction}; at temperature {problem.temperature:g} choose from {fitting}"
-        )
-    missing = needed - problem.oracles
-    if missing:
-        names = " and the ".join(ORACLE_NAMES[oracle] for oracle in sorted(missing))
-        raise MissingOracle(f"{name} needs the {names}, which {structure} does not offer")
-    evaluation = "soft" if problem.temperature else "hard"
-    if evaluation not in problem.oracles:
-        raise MissingOracle(f"a certificate needs the {ORACLE_NAMES[evaluation]}, which {structure} does not offer")
-
-
-def _check_l1(problem: Problem, solver: Solver[Any]) -> None:
-    name = type(solver).__name__
-    if problem.l1 and not problem.temperature:
-        raise WrongObjective(
-            f"no solver minimises an l1 penalty (here l1 = {problem.l1:g}) at temperature 0: OWLQN needs the smooth "
-            "risk of a CRF; choose l1=0, or temperature=1"
-        )
-    if problem.l1 and not solver.takes_l1:
-        raise WrongObjective(f"{name} cannot minimise an l1 penalty (here l1 = {problem.l1:g}): choose OWLQN")
-    if solver.takes_l1 and not problem.l1:
-        instead = "LBFGS" if problem.temperature else "SequentialDual"
-        raise WrongObjective(f"{name} is for problems with an l1 penalty, here l1 = 0: choose {instead} or 'auto'")
 
 
 def _warm_state(problem: Problem, solver: Solver[Any], start: Result | np.ndarray) -> Any:

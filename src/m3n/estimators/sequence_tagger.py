@@ -28,18 +28,20 @@ from m3n.estimators.decoding import (
 from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
 from m3n.estimators.training import (
     Data,
+    chain_of,
     read_weights,
     resolve_lam,
     resolve_loss,
     resolve_objective,
     resolve_strengths,
+    split_weights,
+    training_features,
 )
-from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table, Templates
-from m3n.features.observed import observed_pairs, observed_transitions
+from m3n.features import FeatureMap, Observed, Stack, Templates
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
-from m3n.structures import Chain, Transitions
+from m3n.structures import Transitions
 
 # what may change between two fits of which the second begins where the first one ended
 FREE = ("solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start")
@@ -213,8 +215,11 @@ class SequenceTagger(Estimator):
         known = self._known(data) if self.warm_start else None
         loss = loss.bind(classes.tolist()) if loss is not None else None
         edges = loss is not None and loss.needs_edges
-        features = self._features(reader, data, len(classes), factors, edges)
-        structure = _chain(data.lengths, len(classes), constraints, edges=edges)
+        if self.observed_only and reader.kind == "dense":
+            raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
+        node = None if self.observed_only else reader.node_map(data.matrix, len(classes))
+        features = training_features(data, len(classes), node, factors, boundaries=self.boundaries, edges=edges)
+        structure = chain_of(data.lengths, len(classes), constraints, edges=edges)
         settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
         settings |= {"temperature": objective.temperature, "rescale": objective.rescale}
         problem = Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
@@ -334,24 +339,6 @@ class SequenceTagger(Estimator):
         self._check_fitted()
         persistence.save_tagger(self, path)
 
-    def _features(
-        self, reader: SequenceReader, data: Data, count: int, factors: Mapping[str, float], edges: bool
-    ) -> Stack:
-        """The feature map of the training data."""
-        tokens, labels = data.matrix.shape[0], np.concatenate(data.labels)
-        table: FeatureMap = Table(count, count)
-        if self.observed_only:
-            if reader.kind == "dense":
-                raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-            node: FeatureMap = Observed(data.matrix, observed_pairs(data.matrix, labels, count))
-            table = ObservedTable(observed_transitions(labels, data.lengths, count))
-        else:
-            node = reader.node_map(data.matrix, count)
-        ends = [Table(count) if self.boundaries else ObservedTable(np.zeros(count, bool)) for _ in range(2)]
-        pairs = [NoFeatures(tokens - len(data.lengths), count, count)] if edges else []
-        groups = zip((node, table, *ends), ("attributes", "transitions", "boundaries", "boundaries"), strict=True)
-        return Stack(*(part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups), *pairs)
-
     def _known(self, data: Data) -> tuple[Any, ...]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
         params = self.get_params(deep=False)
@@ -388,17 +375,11 @@ class SequenceTagger(Estimator):
         return result
 
     def _set_weights(self, features: Stack, w: np.ndarray) -> None:
-        labels = len(self.classes_)
-        pieces = zip(features.maps[:4], features.split(w)[:4], strict=True)
-        coef, transitions, self.start_, self.end_ = (
-            part.weights(piece) if isinstance(part, Scaled) else piece for part, piece in pieces
-        )
-        node = features.maps[0].map if isinstance(features.maps[0], Scaled) else features.maps[0]
-        self.coef_ = node.coefficients(coef) if isinstance(node, Observed) else coef.reshape(-1, labels)
-        if self.l1 and isinstance(node, Observed):
-            self.coef_.eliminate_zeros()  # a sparse model is a small one
-        self.transitions_ = transitions.reshape(labels, labels)
-        self.n_features_in_ = self.coef_.shape[0]
+        coef, transitions, self.start_, self.end_ = split_weights(features, w)
+        if scipy.sparse.issparse(coef) and self.l1:
+            coef.eliminate_zeros()  # a sparse model is a small one
+        self.coef_, self.transitions_ = coef, transitions
+        self.n_features_in_ = coef.shape[0]
 
     def _scores(self, X: Any, fixed: Any) -> Scored | None:
         """The scores of some sequences, if there are any."""
@@ -408,7 +389,7 @@ class SequenceTagger(Estimator):
         if not len(lengths):
             return None
         threads = Threads(self.n_jobs)
-        structure = _chain(lengths, len(self.classes_), self.constraints_)
+        structure = chain_of(lengths, len(self.classes_), self.constraints_)
         features, coef = self._node_map(matrix)
         with single_threaded_blas():
             node = features.scores(coef, (np.empty(structure.shapes[0]),), threads)
@@ -421,10 +402,3 @@ class SequenceTagger(Estimator):
             return self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel()
         node = Observed(matrix, self.coef_)
         return node, node.pack(node.pairs.data)
-
-
-def _chain(lengths: np.ndarray, labels: int, constraints: Transitions | None, *, edges: bool = False) -> Chain:
-    """Sequences of labels that obey the constraints, if there are any."""
-    names = ("forbidden", "forbidden_start", "forbidden_end")
-    masks = {name: getattr(constraints, name) for name in names} if constraints else {}
-    return Chain(lengths, labels, edges=edges, **masks)

@@ -19,6 +19,9 @@ import scipy.sparse
 
 from m3n import losses
 from m3n.estimators.inputs import Matrix
+from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
+from m3n.features.observed import observed_pairs, observed_transitions
+from m3n.structures import Chain, Transitions
 
 GROUPS = ("attributes", "transitions", "boundaries")
 
@@ -124,3 +127,41 @@ class Data:
         for array in (*arrays, self.lengths, np.concatenate([np.asarray(y) for y in self.labels]), weights):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
+
+
+def training_features(
+    data: Data, labels: int, node: FeatureMap | None, factors: Mapping[str, float], *, boundaries: bool, edges: bool
+) -> Stack:
+    """The feature map of training data: attributes, transitions, starts, ends, and if asked for pairs without features.
+
+    Without a map for the attributes, only pairs of attribute and label and transitions that occur get a weight.
+    """
+    table: FeatureMap = Table(labels, labels)
+    if node is None:
+        gold = np.concatenate(data.labels)
+        node = Observed(data.matrix, observed_pairs(data.matrix, gold, labels))
+        table = ObservedTable(observed_transitions(gold, data.lengths, labels))
+    ends = [Table(labels) if boundaries else ObservedTable(np.zeros(labels, bool)) for _ in range(2)]
+    groups = zip((node, table, *ends), (*GROUPS, "boundaries"), strict=True)
+    scaled = [part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups]
+    pairs = [NoFeatures(int(data.lengths.sum()) - len(data.lengths), labels, labels)] if edges else []
+    return Stack(*scaled, *pairs)
+
+
+def split_weights(features: Stack, w: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
+    """The weights of attributes, transitions, starts and ends, as an estimator shows them."""
+    maps = [part.map if isinstance(part, Scaled) else part for part in features.maps[:4]]
+    pieces = [
+        part.weights(piece) if isinstance(part, Scaled) else piece
+        for part, piece in zip(features.maps[:4], features.split(w)[:4], strict=True)
+    ]
+    labels = len(pieces[2])
+    coef = maps[0].coefficients(pieces[0]) if isinstance(maps[0], Observed) else pieces[0].reshape(-1, labels)
+    return coef, pieces[1].reshape(labels, labels), pieces[2], pieces[3]
+
+
+def chain_of(lengths: np.ndarray, labels: int, constraints: Transitions | None, *, edges: bool = False) -> Chain:
+    """Sequences of labels that obey the constraints, if there are any."""
+    names = ("forbidden", "forbidden_start", "forbidden_end")
+    masks = {name: getattr(constraints, name) for name in names} if constraints else {}
+    return Chain(lengths, labels, edges=edges, **masks)

@@ -14,13 +14,14 @@ from typing import Any
 
 from m3n.callbacks import ProgressBar
 from m3n.certificate import Record
-from m3n.loop import Callback, MissingOracle, Snapshot, Status, WrongObjective, check_limits, minimize
+from m3n.loop import Callback, Snapshot, Status, check_limits, minimize
 from m3n.problem import Problem
 from m3n.race.comparison import Comparison
 from m3n.race.entry import Entry
 from m3n.race.labels import Contestants, label_solvers
 from m3n.race.measures import buffers, memory_of
 from m3n.solvers import Solver
+from m3n.suitability import MissingOracle, WrongObjective
 
 log = logging.getLogger("m3n")
 
