@@ -17,10 +17,13 @@ def test_sums_of_runs(width, count, random):
     w, data = random.normal(size=500), random.normal(size=count + 2)
     runs = random.integers(500 - width, size=count + 2).astype(np.int32)
     room = np.full(width + 4, 7.0)
-    sum_runs(runs, data, 1, 1 + count, w, room, 2, width)
+    sum_runs(np.array([0, 1]), np.array([0, 1 + count]), runs, data, 1, 2, w, room, 2, width)
     expected = sum((data[e] * w[runs[e] : runs[e] + width] for e in range(1, 1 + count)), np.zeros(width))
     np.testing.assert_allclose(room[2:-2], expected, atol=1e-12)
     assert (room[[0, 1, -2, -1]] == 7.0).all()  # nothing beyond the parts is written
+
+
+POINTERS, STOPS = np.array([0, 1]), np.array([1, 8])  # row 1 has entries 1 to 7
 
 
 @pytest.mark.parametrize("width", [1, 3, 4, 5, 8, 22, 24, 25, 27, 28, 50])
@@ -36,7 +39,7 @@ def test_additions_to_runs(width, padding, random):
         expected = np.where(columns < 0, out, expected)
     for add in (add_runs, grow_runs):
         found = out.copy()
-        growth = add(runs, data, 1, 8, np.append([7.0], row), 1, width, -0.5, columns, found)
+        growth = add(POINTERS, STOPS, runs, data, 1, 2, np.append([7.0], row), 1, width, -0.5, columns, found)
         np.testing.assert_allclose(found, expected, atol=1e-12)
     assert growth == pytest.approx(expected @ expected - out @ out)
 
@@ -50,11 +53,12 @@ def test_lists(random):
         for k in own:
             matrix[max(columns[k], ~columns[k]), k] += data[e]
     scores = row.copy()
-    sum_lists(runs, data, 0, 4, columns, w, scores, 0)
+    sum_lists(np.array([0, 4]), np.zeros(1, np.int64), runs, data, 0, 1, columns, w, scores, 0, 7)
     np.testing.assert_allclose(scores, row + matrix @ w, atol=1e-12)
     for add in (add_lists, grow_lists):
         found = w.copy()
-        growth = add(runs, data, 0, 4, np.append([7.0], row), 1, 2.0, columns, found)
+        entries = np.array([0, 4]), np.zeros(1, np.int64), runs, data
+        growth = add(*entries, 0, 1, np.append([7.0], row), 1, 7, 2.0, columns, found)
         np.testing.assert_allclose(found, w + 2.0 * matrix.T @ row, atol=1e-12)
     assert growth == pytest.approx(found @ found - w @ w)
 

@@ -164,11 +164,10 @@ def gather(rows, i, w, theta):
     used, place, last = rows.used, rows.place, rows.first[i + 1]
     for k in range(rows.first[i], last):
         if k + 1 < last:
-            following = used[k + 1]
-            ask(runs, pointers[following], lists[following], pointers[following + 1], columns, w)
-        r = used[k]
-        sum_runs(runs, data, pointers[r], lists[r], w, theta, place[k], rows.widths[r])
-        sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, theta, place[k])
+            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, w)
+        r, at, width = used[k], place[k], rows.widths[used[k]]
+        sum_runs(pointers, lists, runs, data, r, r + 1, w, theta, at, width)
+        sum_lists(pointers, lists, runs, data, r, r + 1, columns, w, theta, at, width)
 
 
 @kernel
@@ -312,11 +311,10 @@ def scatter_all(rows, i, delta, scale, out):
     used, place, last = rows.used, rows.place, rows.first[i + 1]
     for k in range(rows.first[i], last):
         if k + 1 < last:
-            following = used[k + 1]
-            ask(runs, pointers[following], lists[following], pointers[following + 1], columns, out)
-        r = used[k]
-        add_runs(runs, data, pointers[r], lists[r], delta, place[k], rows.widths[r], scale, columns, out)
-        add_lists(runs, data, lists[r], pointers[r + 1], delta, place[k], scale, columns, out)
+            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, out)
+        r, at, width = used[k], place[k], rows.widths[used[k]]
+        add_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
+        add_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
 
 
 @kernel
@@ -328,9 +326,9 @@ def move_weights(rows, costs, i, delta, rise, scale, w):
     pointers, lists, runs, data, columns = entries_of(rows)
     growth = 0.0
     for k in range(rows.first[i], rows.first[i + 1]):
-        r, at = rows.used[k], rows.place[k]
-        growth += grow_runs(runs, data, pointers[r], lists[r], delta, at, rows.widths[r], scale, columns, w)
-        growth += grow_lists(runs, data, lists[r], pointers[r + 1], delta, at, scale, columns, w)
+        r, at, width = rows.used[k], rows.place[k], rows.widths[rows.used[k]]
+        growth += grow_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
+        growth += grow_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
     return max((growth / scale - 2.0 * (rise - expected_loss(costs, i, delta))) / scale, 0.0)
 
 

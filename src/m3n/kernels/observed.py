@@ -8,11 +8,9 @@ touch nothing in vain; most attributes of a text are rare, most occurrences are 
 """
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.runs import add_lists, add_runs, sum_lists, sum_runs
-from m3n.kernels.vector import load, multiply_add, prefetch, splat, store
+from m3n.kernels.runs import add_lists, add_runs, ask, sum_lists, sum_runs
 
 ROWS = 64  # at a time: runs first, then lists, which have been asked for by then
-SIX = 24  # parts: what six registers hold
 
 
 @kernel
@@ -20,41 +18,10 @@ def scores(pointers, lists, runs, data, columns, w, low, high, out):
     """out[r] = the scores of row r, for rows low..high-1; the padding of ``w`` must be zero."""
     flat, width = out.reshape(-1), out.shape[1]
     for first in range(low, high, ROWS):
-        stop = min(first + ROWS, high)
-        if 4 <= width <= SIX:
-            _sum_runs(pointers, lists, runs, data, columns, w, first, stop, flat, width)
-        else:
-            for r in range(first, stop):
-                sum_runs(runs, data, pointers[r], lists[r], w, flat, r * width, width)
-        for r in range(first, stop):
-            sum_lists(runs, data, lists[r], pointers[r + 1], columns, w, flat, r * width)
-
-
-@kernel
-def _sum_runs(pointers, lists, runs, data, columns, w, first, stop, out, width):
-    """``sum_runs`` of several rows of 4 to 24 parts without a call for each; asks for the lists that they meet."""
-    end = width - 4
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
-    for r in range(first, stop):
-        for e in range(lists[r], pointers[r + 1]):
-            prefetch(w, runs[e])
-            prefetch(columns, runs[e])
-        s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
-        for e in range(pointers[r], lists[r]):
-            run, x = runs[e], splat(data[e])
-            s0 = multiply_add(x, load(w, run), s0)
-            s1 = multiply_add(x, load(w, run + c1), s1)
-            s2 = multiply_add(x, load(w, run + c2), s2)
-            s3 = multiply_add(x, load(w, run + c3), s3)
-            s4 = multiply_add(x, load(w, run + c4), s4)
-            s5 = multiply_add(x, load(w, run + c5), s5)
-        place = r * width
-        store(out, place, s0)
-        store(out, place + c1, s1)
-        store(out, place + c2, s2)
-        store(out, place + c3, s3)
-        store(out, place + c4, s4)
-        store(out, place + c5, s5)
+        stop, at = min(first + ROWS, high), first * width
+        ask(pointers, lists, runs, first, stop, columns, w)
+        sum_runs(pointers, lists, runs, data, first, stop, w, flat, at, width)
+        sum_lists(pointers, lists, runs, data, first, stop, columns, w, flat, at, width)
 
 
 @kernel
@@ -62,42 +29,10 @@ def add_adjoint(pointers, lists, runs, data, columns, parts, low, high, out):
     """out += the adjoint of rows low..high-1; padding is filled like the rest, for the caller to clear."""
     flat, width, no_padding = parts.reshape(-1), parts.shape[1], columns[:0]
     for first in range(low, high, ROWS):
-        stop = min(first + ROWS, high)
-        if 4 <= width <= SIX:
-            _add_runs(pointers, lists, runs, data, columns, flat, first, stop, out, width)
-        else:
-            for r in range(first, stop):
-                add_runs(runs, data, pointers[r], lists[r], flat, r * width, width, 1.0, no_padding, out)
-        for r in range(first, stop):
-            add_lists(runs, data, lists[r], pointers[r + 1], flat, r * width, 1.0, columns, out)
-
-
-@kernel
-def _add_runs(pointers, lists, runs, data, columns, row, first, stop, out, width):
-    """``add_runs`` of several rows of 4 to 24 parts without a call for each; asks for the lists that they meet."""
-    end = width - 4
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
-    for r in range(first, stop):
-        for e in range(lists[r], pointers[r + 1]):
-            prefetch(out, runs[e])
-            prefetch(columns, runs[e])
-        place = r * width
-        x0, x1, x2 = load(row, place), load(row, place + c1), load(row, place + c2)
-        x3, x4, x5 = load(row, place + c3), load(row, place + c4), load(row, place + c5)
-        for e in range(pointers[r], lists[r]):
-            run, d = runs[e], splat(data[e])
-            s0 = multiply_add(d, x0, load(out, run))
-            s1 = multiply_add(d, x1, load(out, run + c1))
-            s2 = multiply_add(d, x2, load(out, run + c2))
-            s3 = multiply_add(d, x3, load(out, run + c3))
-            s4 = multiply_add(d, x4, load(out, run + c4))
-            s5 = multiply_add(d, x5, load(out, run + c5))
-            store(out, run, s0)
-            store(out, run + c1, s1)
-            store(out, run + c2, s2)
-            store(out, run + c3, s3)
-            store(out, run + c4, s4)
-            store(out, run + c5, s5)
+        stop, at = min(first + ROWS, high), first * width
+        ask(pointers, lists, runs, first, stop, columns, out)
+        add_runs(pointers, lists, runs, data, first, stop, flat, at, width, 1.0, no_padding, out)
+        add_lists(pointers, lists, runs, data, first, stop, flat, at, width, 1.0, columns, out)
 
 
 @kernel
