@@ -132,7 +132,7 @@ def check_adjoint(features: FeatureMap, seed: int = 0) -> None:
         Seed of w and m.
     """
     random = np.random.default_rng(seed)
-    w = random.normal(size=features.dim)
+    w = features.refresh(random.normal(size=features.dim))
     parts = tuple(random.normal(size=shape) for shape in features.shapes)
     theta = features.scores(w, tuple(np.full(shape, np.nan) for shape in features.shapes))
     left = sum(float((a * b).sum()) for a, b in zip(theta, parts, strict=True))
@@ -150,7 +150,7 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
     seed : int
         Seed of the weights at which it is compared.
     """
-    w = np.random.default_rng(seed).normal(size=problem.dim)
+    w = problem.features.refresh(np.random.default_rng(seed).normal(size=problem.dim))
     values, expected, radius = [], np.zeros(problem.dim), 0.0
     for i in range(problem.n):
         alone, rows = problem.structure.select(np.array([i]))

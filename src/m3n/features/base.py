@@ -19,6 +19,35 @@ MOST_PARTS = 200_000  # to be written out one by one
 
 
 @dataclass(frozen=True)
+class GramRows:
+    """Kernel expansions among sparse rows: pairs (C, Theta) of coefficients and scores, see ``m3n.features.kernel``.
+
+    A row of Gram matrix g has a single entry e, at ``runs[e] = bases[g, 1] + unit``. With U units,
+
+        theta[j] = data[e] w[runs[e] + j U],
+
+    and adding a times the features of part j adds a data[e] to the coefficient at bases[g, 0] + j U + unit, and
+    a data[e] mix[j', j] K[unit, u] to the scores at bases[g, 1] + j' U + u, for all labels j' and units u.
+
+    Attributes
+    ----------
+    which : array of int (rows,)
+        The Gram matrix of a row, -1 for an ordinary row.
+    bases : array of int (grams, 2)
+        Where coefficients and scores begin among the weights.
+    grams : tuple of arrays (units, units)
+        Gram matrices K, row-major, of one dtype.
+    mixes : tuple of arrays (labels, labels)
+        Inner products of labels; shape (0, 0) stands for the identity.
+    """
+
+    which: np.ndarray
+    bases: np.ndarray
+    grams: tuple[np.ndarray, ...]
+    mixes: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
 class SparseRows:
     """Row r scores ``widths[r]`` neighbouring parts: theta[r, j] = sum_e data[e] w[runs[e] + j] over its entries e.
 
@@ -42,6 +71,8 @@ class SparseRows:
         The first entry of every row that meets a list; None if there are no lists.
     columns : array of int (dim,) or None
         The part that a weight scores, negative for padding and at the end of a list; None if there are neither.
+    gram : GramRows or None
+        What there is to know about rows that are kernel expansions; None if there are no such rows.
     """
 
     pointers: np.ndarray
@@ -51,6 +82,7 @@ class SparseRows:
     arrays: tuple[int, ...]
     lists: np.ndarray | None = None
     columns: np.ndarray | None = None
+    gram: GramRows | None = None
 
 
 class FeatureMap(ABC):
@@ -114,6 +146,13 @@ class FeatureMap(ABC):
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors."""
         return float(u @ v)
+
+    def refresh(self, w: np.ndarray) -> np.ndarray:
+        """The same weights, with whatever the map keeps in ``w`` beyond its free coordinates computed anew.
+
+        Most maps keep nothing. One that does must be given weights of its own making, or refreshed ones.
+        """
+        return w
 
 
 def _written_out(features: FeatureMap) -> SparseRows:

@@ -75,3 +75,6 @@ class Scaled(FeatureMap):
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         return self.map.inner(u, v)
+
+    def refresh(self, w: np.ndarray) -> np.ndarray:
+        return self.map.refresh(w)

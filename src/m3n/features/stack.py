@@ -105,6 +105,9 @@ class Stack(FeatureMap):
         pieces = zip(self.maps, self.split(u), self.split(v), strict=True)
         return float(sum(m.inner(a, b) for m, a, b in pieces))
 
+    def refresh(self, w: np.ndarray) -> np.ndarray:
+        return np.concatenate([m.refresh(piece) for m, piece in zip(self.maps, self.split(w), strict=True)])
+
     def _split_parts(self, parts: tuple) -> list[tuple]:
         pieces, first = [], 0
         for m in self.maps:
