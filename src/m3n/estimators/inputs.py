@@ -77,6 +77,17 @@ def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]
     return np.array([found[k] for k in order]), [rank[low:high] for low, high in pairwise(ends)]
 
 
+def number_labels(y: Any, lengths: np.ndarray, classes: np.ndarray) -> list[list[int]]:
+    """The numbers of known labels, sequence by sequence."""
+    numbers = {label: k for k, label in enumerate(classes.tolist())}
+    flat = flat_labels(y, lengths)
+    unknown = [label for label in flat if label not in numbers]
+    if unknown:
+        raise ValueError(f"the model does not know the label {unknown[0]!r}; it knows {list(numbers)!r:.300}")
+    codes = np.array([numbers[label] for label in flat])
+    return [part.tolist() for part in np.split(codes, np.cumsum(lengths)[:-1])]
+
+
 def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     """All labels in one list, after checking that they fit the sequences."""
     if y is None:

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from m3n import losses, solvers
 from m3n.certificate import Certificate, Record
+from m3n.estimators import kernel_files
 from m3n.estimators.inputs import SequenceReader
 from m3n.features import AttributeVectorizer, Templates
 from m3n.io import model_file
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger
 
 SPARSE = ("data", "indices", "indptr")  # of a sparse coef_
-WEIGHTS = ("coef_", "transitions_", "start_", "end_")
+TABLES = ("transitions_", "start_", "end_")
 MASKS = ("forbidden", "forbidden_start", "forbidden_end")  # of constraints_; a model without them has none
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
@@ -38,7 +39,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "templates": {"templates": Templates},
     "constraints": {"transitions": Transitions},
 }
-DEFAULTS = {"solver": "auto", "loss": "hamming", "constraints": None, "strengths": None, "templates": None}
+DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file cannot hold; None for the others
 
 
 def load(path: str | os.PathLike[str]) -> SequenceTagger:
@@ -79,10 +80,15 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
         "trace": [dataclasses.asdict(record) for record in tagger.trace_],
         "reader": {"kind": reader.kind, "width": reader.width},
     }
-    tensors = {name: getattr(tagger, name) for name in WEIGHTS}
-    if scipy.sparse.issparse(tagger.coef_):
-        matrix = scipy.sparse.csr_array(tensors.pop("coef_"))
+    tensors = {name: getattr(tagger, name) for name in TABLES}
+    if hasattr(tagger, "kernel_model_"):
+        meta["kernel_model"], model = kernel_files.pack(tagger.kernel_model_)
+        tensors |= model
+    elif scipy.sparse.issparse(tagger.coef_):
+        matrix = scipy.sparse.csr_array(tagger.coef_)
         tensors |= {f"coef_{name}": getattr(matrix, name) for name in SPARSE}
+    else:
+        tensors["coef_"] = tagger.coef_
     tensors |= _vocabulary(reader.vectorizer)
     if tagger.constraints_ is not None:
         tensors |= {f"constraints_{name}": getattr(tagger.constraints_, name).astype(np.uint8) for name in MASKS}
@@ -98,30 +104,42 @@ def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Seq
     tagger.certificate_ = Certificate(**meta["certificate"])
     tagger.status_ = Status(meta["status"])
     tagger.trace_ = [Record(**record) for record in meta["trace"]]
-    if "coef_data" in tensors:
-        arrays = tuple(tensors[f"coef_{name}"] for name in SPARSE)
-        shape = meta["reader"]["width"], len(tagger.classes_)
-        matrix: Any = scipy.sparse.csr_array(arrays, shape=shape)
-        matrix.check_format()  # no attributes or labels that do not exist
-        tensors["coef_"] = matrix
-    for name in WEIGHTS:
+    for name in TABLES:
         setattr(tagger, name, tensors[name])
+    if "kernel_model" in meta:
+        tagger.kernel_model_ = kernel_files.unpack(meta["kernel_model"], tensors)
+    else:
+        tagger.coef_ = _coefficients(tensors, (meta["reader"]["width"], len(tagger.classes_)))
     tagger.constraints_ = None
     if "constraints_forbidden" in tensors:
         masks = (tensors[f"constraints_{name}"] for name in MASKS)
         tagger.constraints_ = Transitions(tuple(meta["classes"]), *masks)
-    tagger.n_features_in_ = tagger.coef_.shape[0]
+    tagger.n_features_in_ = meta["reader"]["width"]
     tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors, tagger.templates))
     _check_shapes(tagger)
     return tagger
 
 
+def _coefficients(tensors: dict[str, np.ndarray], shape: tuple[int, int]) -> Any:
+    if "coef_data" not in tensors:
+        return tensors["coef_"]
+    matrix: Any = scipy.sparse.csr_array(tuple(tensors[f"coef_{name}"] for name in SPARSE), shape=shape)
+    matrix.check_format()  # no attributes or labels that do not exist
+    return matrix
+
+
 def _check_shapes(tagger: SequenceTagger) -> None:
-    labels, width = len(tagger.classes_), tagger.reader_.width
-    expected = ((width, labels), (labels, labels), (labels,), (labels,))
-    for name, shape in zip(WEIGHTS, expected, strict=True):
-        if getattr(tagger, name).shape != shape:
-            raise ValueError(f"{name} has shape {getattr(tagger, name).shape}, expected {shape}")
+    labels = len(tagger.classes_)
+    expected = {"transitions_": (labels, labels), "start_": (labels,), "end_": (labels,)}
+    found = {name: getattr(tagger, name) for name in TABLES}
+    if hasattr(tagger, "kernel_model_"):
+        found["coefficients"] = tagger.kernel_model_.coefficients
+        expected["coefficients"] = (len(found["coefficients"]), labels)
+    else:
+        found["coef_"], expected["coef_"] = tagger.coef_, (tagger.reader_.width, labels)
+    for name, shape in expected.items():
+        if found[name].shape != shape:
+            raise ValueError(f"{name} has shape {found[name].shape}, expected {shape}")
 
 
 def _vocabulary(vectorizer: AttributeVectorizer | Templates | None) -> dict[str, np.ndarray]:
@@ -192,7 +210,7 @@ def _restored(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value["family"] == "default":
-        return DEFAULTS[value["name"]]
+        return DEFAULTS.get(value["name"])
     if value["family"] == "mapping":
         return {tuple(key) if isinstance(key, list) else key: _restored(entry) for key, entry in value["entries"]}
     settings = {name: _restored(setting) for name, setting in value["settings"].items()}

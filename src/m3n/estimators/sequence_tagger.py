@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -16,6 +16,7 @@ from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.callbacks import ProgressBar
 from m3n.estimators import persistence
+from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
 from m3n.estimators.base import Estimator
 from m3n.estimators.decoding import (
     Scored,
@@ -25,10 +26,12 @@ from m3n.estimators.decoding import (
     learn_constraints,
     read_fixed,
 )
-from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, read_labels
+from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, number_labels, read_labels
+from m3n.estimators.kernel_scores import KernelSettings, prediction_model, training_map
 from m3n.estimators.training import (
     Data,
     chain_of,
+    plain,
     read_weights,
     resolve_lam,
     resolve_loss,
@@ -37,7 +40,7 @@ from m3n.estimators.training import (
     split_weights,
     training_features,
 )
-from m3n.features import FeatureMap, Observed, Stack, Templates
+from m3n.features import FeatureMap, Observed, Templates
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
@@ -98,13 +101,33 @@ class SequenceTagger(Estimator):
         "boundaries", each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
     warm_start : bool
         Whether a further ``fit`` on the same data, with another ``lam`` for example, begins where the last one ended.
+    kernel : str, callable or None
+        None for scores that are linear in the attributes. Else a kernel on the inputs of a position: "linear", "poly",
+        "rbf", one of scikit-learn's pairwise kernels, a function of two matrices that returns the matrix of kernel
+        values, or "precomputed": every position of X then holds its kernel values with all training positions.
+    degree, gamma, coef0 : float
+        Of "poly" and "rbf": (gamma <x, z> + coef0)^degree and exp(-gamma \\|x - z\\|^2). gamma may be "scale", which
+        is 1 / (attributes * variance of the inputs), or "auto", 1 / attributes.
+    kernel_params : mapping or None
+        Further arguments of one of scikit-learn's kernels, or of the function.
+    approximation : {"nystroem", "random"}, transformer or None
+        None trains with the exact kernel. For more data: Nystroem features or random features of the kernel ("rbf" and
+        "poly"), or a transformer of scikit-learn's kind, which takes the place of the kernel.
+    components : int
+        How many features an approximation has.
+    support_tol : float
+        A kernel model keeps the inputs that count. Those with the smallest coefficients are left out as long as that
+        changes the weights by no more than this part of their norm.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels, sorted.
     coef_ : array (attributes, labels)
-        Weights of the attributes; a ``scipy.sparse.csr_array`` with ``observed_only``.
+        Weights of the attributes; a ``scipy.sparse.csr_array`` with ``observed_only``. Not there with a kernel.
+    kernel_model_ : Support or Transformed
+        With a kernel: the inputs that count with their coefficients, ``inputs``, ``coefficients``, ``size``, ``cost``
+        of a prediction and ``error`` of leaving others out; or the transformer and the weights of its features.
     transitions_ : array (labels, labels)
         Scores of pairs of neighbouring labels.
     start_, end_ : array (labels,)
@@ -160,6 +183,14 @@ class SequenceTagger(Estimator):
         l1: float = 0.0,
         strengths: Mapping[str, float] | None = None,
         warm_start: bool = False,
+        kernel: str | Callable[..., Any] | None = None,
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        approximation: Any = None,
+        components: int = 500,
+        support_tol: float = 1e-6,
     ):
         self.objective = objective
         self.solver = solver
@@ -180,6 +211,14 @@ class SequenceTagger(Estimator):
         self.l1 = l1
         self.strengths = strengths
         self.warm_start = warm_start
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.components = components
+        self.support_tol = support_tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
         """Train on labelled sequences.
@@ -201,28 +240,22 @@ class SequenceTagger(Estimator):
         SequenceTagger
             The fitted estimator itself.
         """
-        objective = resolve_objective(self.objective)
-        loss = resolve_loss(self.loss) if objective.has_loss else None
-        factors = resolve_strengths(self.strengths)
-        resolve_lam(self.lam, self.C, 1.0)
-        resolve_solver(self.solver)  # a wrong name is refused before the data are read
-        check_constraints(self.constraints)
+        self._check_words()
+        kernel = self._kernel_settings()
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         constraints = learn_constraints(self.constraints, classes, labels)
         data = Data(matrix, lengths, labels, read_weights(sample_weight, len(lengths))).without_zeros()
         known = self._known(data) if self.warm_start else None
-        loss = loss.bind(classes.tolist()) if loss is not None else None
-        edges = loss is not None and loss.needs_edges
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        node = None if self.observed_only else reader.node_map(data.matrix, len(classes))
-        features = training_features(data, len(classes), node, factors, boundaries=self.boundaries, edges=edges)
-        structure = chain_of(data.lengths, len(classes), constraints, edges=edges)
-        settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
-        settings |= {"temperature": objective.temperature, "rescale": objective.rescale}
-        problem = Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
+        node, transformer = None, None
+        if kernel is not None:
+            node, transformer = training_map(kernel, data.matrix, len(classes))
+        elif not self.observed_only:
+            node = reader.node_map(data.matrix, len(classes))
+        problem = self._problem(data, classes, constraints, node)
         del matrix, data  # observed pairs have made their own of it
         result = self._minimize(problem, known)
         self._last = (known, result) if self.warm_start else None
@@ -230,7 +263,8 @@ class SequenceTagger(Estimator):
         self.classes_ = classes
         self.constraints_ = constraints
         self.lam_ = problem.lam
-        self._set_weights(features, result.w)
+        self.n_features_in_ = reader.width
+        self._set_weights(problem.features, result.w, kernel, transformer)
         self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
         self.solver_, self.reason_ = result.solver, result.reason
         return self
@@ -328,6 +362,29 @@ class SequenceTagger(Estimator):
         found = [label for sequence in predicted for label in sequence]
         return float(np.mean([a == b for a, b in zip(gold, found, strict=True)]))
 
+    def approximation_report(self, X: Any, y: Any, sequences: int = 200) -> ApproximationReport:
+        """How far the approximate features of this model are from the exact kernel, on a part of the data.
+
+        Both are trained on some sequences, drawn by ``random_state``, with this model's features and ``lam_``, and
+        compared on the others.
+
+        Parameters
+        ----------
+        X : sequences
+            As in ``fit``; the training data, or others.
+        y : sequences of labels
+            The right labels.
+        sequences : int
+            How many to train on. The exact kernel takes time and memory for the square of their positions.
+        """
+        self._check_fitted()
+        settings = self._kernel_settings()
+        if settings is None or settings.kernel is None or settings.approximation is None:
+            raise ValueError("there is nothing to compare: give a kernel and an approximation, and fit")
+        matrix, lengths = self.reader_.read(X)
+        data = Data(matrix, lengths, number_labels(y, lengths, self.classes_), None)
+        return compare_with_kernel(self, settings, data, sequences)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that ``m3n.load`` reads.
 
@@ -338,6 +395,29 @@ class SequenceTagger(Estimator):
         """
         self._check_fitted()
         persistence.save_tagger(self, path)
+
+    def _check_words(self) -> None:
+        """Refuse wrong names and contradictions before the data are read."""
+        objective = resolve_objective(self.objective)
+        if objective.has_loss:
+            resolve_loss(self.loss)
+        resolve_strengths(self.strengths)
+        resolve_lam(self.lam, self.C, 1.0)
+        resolve_solver(self.solver)
+        check_constraints(self.constraints)
+
+    def _problem(
+        self, data: Data, classes: np.ndarray, constraints: Transitions | None, node: FeatureMap | None
+    ) -> Problem:
+        """The training problem of some data; without a map for the attributes, of the pairs that occur."""
+        objective, factors = resolve_objective(self.objective), resolve_strengths(self.strengths)
+        loss = resolve_loss(self.loss).bind(classes.tolist()) if objective.has_loss else None
+        edges = loss is not None and loss.needs_edges
+        features = training_features(data, len(classes), node, factors, boundaries=self.boundaries, edges=edges)
+        structure = chain_of(data.lengths, len(classes), constraints, edges=edges)
+        settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
+        settings |= {"temperature": objective.temperature, "rescale": objective.rescale}
+        return Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
 
     def _known(self, data: Data) -> tuple[Any, ...]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
@@ -374,12 +454,30 @@ class SequenceTagger(Estimator):
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
         return result
 
-    def _set_weights(self, features: Stack, w: np.ndarray) -> None:
-        coef, transitions, self.start_, self.end_ = split_weights(features, w)
-        if scipy.sparse.issparse(coef) and self.l1:
-            coef.eliminate_zeros()  # a sparse model is a small one
-        self.coef_, self.transitions_ = coef, transitions
-        self.n_features_in_ = coef.shape[0]
+    def _set_weights(self, features: Any, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
+        attributes, self.transitions_, self.start_, self.end_ = split_weights(features, w)
+        for name in ("coef_", "kernel_model_"):
+            vars(self).pop(name, None)  # of another fit
+        if kernel is not None:
+            node = plain(features.maps[0])
+            self.kernel_model_ = prediction_model(kernel, node, transformer, attributes, self.support_tol)
+            return
+        if scipy.sparse.issparse(attributes) and self.l1:
+            attributes.eliminate_zeros()  # a sparse model is a small one
+        self.coef_ = attributes
+
+    def _kernel_settings(self) -> KernelSettings | None:
+        """What the parameters say about a kernel, checked."""
+        if self.kernel is None and self.approximation is None:
+            return None
+        if self.observed_only:
+            raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
+        if not 0.0 <= self.support_tol < 1.0:
+            raise ValueError(f"support_tol must be at least 0 and below 1, got {self.support_tol}")
+        if self.kernel is None and isinstance(self.approximation, str):
+            raise ValueError(f"approximation={self.approximation!r} of which kernel? give kernel='rbf', for example")
+        names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
+        return KernelSettings(*(getattr(self, name) for name in names))
 
     def _scores(self, X: Any, fixed: Any) -> Scored | None:
         """The scores of some sequences, if there are any."""
@@ -390,15 +488,20 @@ class SequenceTagger(Estimator):
             return None
         threads = Threads(self.n_jobs)
         structure = chain_of(lengths, len(self.classes_), self.constraints_)
-        features, coef = self._node_map(matrix)
         with single_threaded_blas():
-            node = features.scores(coef, (np.empty(structure.shapes[0]),), threads)
-        theta = (*node, self.transitions_.copy(), self.start_.copy(), self.end_.copy())
+            node = self._node_scores(matrix, threads)
+        theta = (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy())
         return Scored(structure, theta, self.classes_, given, threads)
 
-    def _node_map(self, matrix: Matrix) -> tuple[FeatureMap, np.ndarray]:
-        """The map from attributes to scores, and its weights."""
-        if not scipy.sparse.issparse(self.coef_):
-            return self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel()
-        node = Observed(matrix, self.coef_)
-        return node, node.pack(node.pairs.data)
+    def _node_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
+        """Scores of all labels at all positions."""
+        if hasattr(self, "kernel_model_"):
+            return self.kernel_model_.scores(matrix, threads)
+        if scipy.sparse.issparse(self.coef_):
+            observed = Observed(matrix, self.coef_)
+            return _scores(observed, observed.pack(observed.pairs.data), threads)
+        return _scores(self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel(), threads)
+
+
+def _scores(node: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
+    return node.scores(w, (np.empty(node.shapes[0]),), threads)[0]

@@ -118,6 +118,15 @@ class Data:
         labels = [sequence for sequence, keep in zip(self.labels, kept, strict=True) if keep]
         return Data(self.matrix[np.repeat(kept, self.lengths)], self.lengths[kept], labels, self.weights[kept])
 
+    def only(self, sequences: np.ndarray) -> Data:
+        """Some of the sequences, in the given order."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        rows = np.concatenate([np.arange(starts[i], starts[i] + self.lengths[i]) for i in sequences] or [[]]).astype(
+            int
+        )
+        weights = None if self.weights is None else self.weights[sequences]
+        return Data(self.matrix[rows], lengths, [self.labels[i] for i in sequences], weights)
+
     def fingerprint(self) -> str:
         """The same for the same data."""
         digest = hashlib.blake2b(digest_size=16)
@@ -148,15 +157,22 @@ def training_features(
     return Stack(*scaled, *pairs)
 
 
+def plain(part: FeatureMap) -> FeatureMap:
+    """The map of a group itself, without the strength of its regularisation."""
+    return part.map if isinstance(part, Scaled) else part
+
+
 def split_weights(features: Stack, w: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """The weights of attributes, transitions, starts and ends, as an estimator shows them."""
-    maps = [part.map if isinstance(part, Scaled) else part for part in features.maps[:4]]
+    """The weights of attributes, transitions, starts and ends, as an estimator shows them; of kernels as they are."""
     pieces = [
         part.weights(piece) if isinstance(part, Scaled) else piece
         for part, piece in zip(features.maps[:4], features.split(w)[:4], strict=True)
     ]
-    labels = len(pieces[2])
-    coef = maps[0].coefficients(pieces[0]) if isinstance(maps[0], Observed) else pieces[0].reshape(-1, labels)
+    node, labels, coef = plain(features.maps[0]), len(pieces[2]), pieces[0]
+    if isinstance(node, Observed):
+        coef = node.coefficients(coef)
+    elif node.euclidean:
+        coef = coef.reshape(-1, labels)
     return coef, pieces[1].reshape(labels, labels), pieces[2], pieces[3]
 
 

@@ -137,7 +137,7 @@ def make_gram(function: KernelFunction, X: Inputs, how: str = "auto", dtype: Any
     X : matrix (size, attributes)
         Inputs.
     how : {"auto", "stored", "streamed"}
-        Hold it, compute it in every pass, or hold it if half of the free memory is enough.
+        Hold it, compute it in every pass, or hold it if half of the free memory is enough, in 32 bits if need be.
     dtype : {float64, float32}
         Of the stored numbers.
     """
@@ -145,7 +145,10 @@ def make_gram(function: KernelFunction, X: Inputs, how: str = "auto", dtype: Any
         raise ValueError(f"gram must be 'auto', 'stored' or 'streamed', got {how!r}")
     kind = number_type(dtype)
     size, streamed = X.shape[0], StreamedGram(function, X)
-    needed, free = kind.itemsize * size * size, SHARE * free_memory()
+    free = SHARE * free_memory()
+    if how == "auto" and kind.itemsize * size * size > free:
+        kind = np.dtype(np.float32)
+    needed = kind.itemsize * size * size
     if how == "streamed" or (how == "auto" and needed > free):
         return streamed
     if needed > free:
