@@ -120,10 +120,9 @@ class Data:
 
     def only(self, sequences: np.ndarray) -> Data:
         """Some of the sequences, in the given order."""
-        starts = np.cumsum(self.lengths) - self.lengths
-        rows = np.concatenate([np.arange(starts[i], starts[i] + self.lengths[i]) for i in sequences] or [[]]).astype(
-            int
-        )
+        lengths = self.lengths[sequences]
+        starts = (np.cumsum(self.lengths) - self.lengths)[sequences]
+        rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         weights = None if self.weights is None else self.weights[sequences]
         return Data(self.matrix[rows], lengths, [self.labels[i] for i in sequences], weights)
 

@@ -93,16 +93,17 @@ class KernelFunction:
         """
         if not (isinstance(self.kernel, str) and self.kernel in OWN):
             return self._foreign(A, B)
-        products, gamma = _products(A, B), float(self.gamma)
+        products = _products(A, B)
+        if self.kernel == "linear":
+            return products
+        gamma = float(self.gamma)
         if self.kernel == "poly":
             return _power(products * gamma + self.coef0, self.degree)
-        if self.kernel == "rbf":
-            distances = _squares(A)[:, None] + _squares(B)[None, :]
-            distances -= 2.0 * products
-            np.maximum(distances, 0.0, out=distances)  # rounding
-            distances *= -gamma
-            return np.exp(distances, out=distances)
-        return products
+        distances = _squares(A)[:, None] + _squares(B)[None, :]
+        distances -= 2.0 * products
+        np.maximum(distances, 0.0, out=distances)  # rounding
+        distances *= -gamma
+        return np.exp(distances, out=distances)
 
     def diagonal(self, A: Inputs) -> np.ndarray:
         """k(x, x) of every row (rows,).
