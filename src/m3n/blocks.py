@@ -96,6 +96,15 @@ class Blocks:
         """Length of the longest local theta."""
         return int(self.rows.sizes.max())
 
+    @property
+    def reach(self) -> float:
+        """Number of weights that adding the features of one part changes, on average over the rows in use."""
+        rows = self.rows
+        counts = np.diff(rows.pointers)
+        if isinstance(rows, KernelRows):
+            counts = np.where(rows.which < 0, counts, rows.bases[rows.which, 2])
+        return float(counts[rows.used].mean()) if len(rows.used) else 0.0
+
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
         return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
@@ -244,7 +253,7 @@ def _expanded(rows: Rows, gram: GramRows) -> KernelRows:
         mine = np.flatnonzero(which == g)
         widest = mix.diagonal().max() if mix.size else 1.0
         squares[mine] *= widest * matrix.diagonal()[rows.runs[rows.pointers[mine]] - bases[g, 1]]
-    matrices, mixes = (tuple(_constant(array) for array in arrays) for arrays in (gram.grams, gram.mixes))
+    matrices, mixes = _alike(gram.grams), _alike(gram.mixes)
     own = _own_units(rows, which)
     return KernelRows(*rows._replace(squares=squares), which, bases, matrices, mixes, *own)
 
@@ -263,11 +272,16 @@ def _own_units(rows: Rows | KernelRows, which: np.ndarray) -> tuple[np.ndarray, 
     return np.concatenate([[0], np.cumsum(counts)]), used[new]
 
 
-def _constant(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written to: kernels see one type, whether the array is mapped from a file or not."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Views that cannot be written to, at least two of them.
+
+    So kernels see one type, whether an array is mapped from a file or not, and whether edges have a kernel or not.
+    """
+    views = [np.ascontiguousarray(array).view() for array in arrays]
+    views += [np.empty((0, 0), arrays[0].dtype)] * (2 - len(arrays))
+    for view in views:
+        view.flags.writeable = False
+    return tuple(views)
 
 
 def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:

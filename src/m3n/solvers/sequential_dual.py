@@ -58,6 +58,7 @@ LAZY = 0.2
 DAMPED = 2.0  # fits the gaps of eight problems after one and two passes within a factor of 1.5
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
 SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in the time of a pass, within limits
+DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
 LAGGING = 0.02
 SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 ROUNDING = 1e-15
@@ -229,7 +230,8 @@ class _Round:
         """How many cached sweeps: few while the caches are poor, later as many as the oracle's price justifies."""
         most = self.solver.sweeps
         if most is None:
-            most = int(np.clip(SWEEPS * _price(self.blocks, self.parts), *MOST_SWEEPS))
+            price = _price(self.blocks, self.parts)
+            most = int(np.clip(SWEEPS * price, *MOST_SWEEPS)) if price > DEAR else FEW_SWEEPS
         # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
         return min(most, 2**self.passes - 1, self.passes + 3) if self.passes > 1 else 0
 
@@ -388,5 +390,4 @@ def _price(blocks: Blocks, parts: float) -> float:
     rows = blocks.rows
     entries = np.diff(rows.pointers)[rows.used]
     oracle = (entries * rows.widths[rows.used]).sum() / len(rows.sizes) / 2  # four at a time; as much for the maximum
-    per_part = entries.mean() if len(entries) else 0.0
-    return float(oracle / max(2.0 * parts * per_part, 1.0))
+    return float(oracle / max(2.0 * parts * blocks.reach, 1.0))
