@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.kernels._jit import uncached
 from m3n.kernels.blocks import Costs, Rows
+from m3n.kernels.grams import KernelRows
 from m3n.kernels.rescaling import SlackCosts
 from m3n.kernels.sparse import sum_squares
 from m3n.losses import Cost
@@ -95,6 +96,15 @@ class Blocks:
         """Length of the longest local theta."""
         return int(self.rows.sizes.max())
 
+    @property
+    def reach(self) -> float:
+        """Number of weights that adding the features of one part changes, on average over the rows in use."""
+        rows = self.rows
+        counts = np.diff(rows.pointers)
+        if isinstance(rows, KernelRows):
+            counts = np.where(rows.which < 0, counts, rows.bases[rows.which, 2])
+        return float(counts[rows.used].mean()) if len(rows.used) else 0.0
+
     def run(self, kernel: Any, *arguments: Any) -> Any:
         """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
         return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
@@ -169,7 +179,7 @@ def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndar
     return tuple(piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True))
 
 
-def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> Rows:
+def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> Rows | KernelRows:
     """Which rows every example uses, array after array, and where their parts stand in its local theta."""
     first_rows = np.cumsum([0, *sparse.arrays])
     uses: list[np.ndarray] = []
@@ -180,7 +190,8 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
             per_row = count // max(shape[0], 1)  # a map may write a row of labels as several rows
             bounds = first + per_row * np.stack([span[:-1], span[1:]], axis=1)
         uses.append(bounds)
-    return _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+    rows = _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+    return rows if sparse.gram is None else _expanded(rows, sparse.gram)
 
 
 def _single_costs(
@@ -210,13 +221,13 @@ def _parts_of(span: np.ndarray | None, shape: tuple[int, ...], n: int) -> np.nda
     return np.full(n, int(np.prod(shape))) if span is None else np.diff(span) * int(np.prod(shape[1:]))
 
 
-def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
+def _weigh(rows: Rows | KernelRows, weights: np.ndarray) -> Rows | KernelRows:
     """Every use of a row becomes a row of its own, times the weight of the example that uses it."""
     scale = np.repeat(weights, np.diff(rows.first))
     counts = np.diff(rows.pointers)[rows.used]
     pointers = np.concatenate([[0], np.cumsum(counts)])
     entries = np.repeat(rows.pointers[rows.used] - pointers[:-1], counts) + np.arange(pointers[-1])
-    return rows._replace(
+    weighed = rows._replace(
         pointers=pointers,
         runs=rows.runs[entries],
         data=rows.data[entries] * np.repeat(scale, counts),
@@ -225,6 +236,52 @@ def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
         squares=rows.squares[rows.used] * scale**2,
         lists=pointers[:-1] + (rows.lists - rows.pointers[:-1])[rows.used],
     )
+    if not (isinstance(rows, KernelRows) and isinstance(weighed, KernelRows)):
+        return weighed
+    which = rows.which[rows.used]
+    own_first, own = _own_units(weighed, which)
+    return weighed._replace(which=which, own_first=own_first, own=own)
+
+
+def _expanded(rows: Rows, gram: GramRows) -> KernelRows:
+    """Rows of which some are kernel expansions."""
+    which = np.ascontiguousarray(gram.which, dtype=np.int64)
+    sizes = np.array([[len(matrix)] for matrix in gram.grams])
+    bases = np.ascontiguousarray(np.hstack([gram.bases, sizes]), dtype=np.int64)
+    squares = rows.squares.copy()
+    for g, (matrix, mix) in enumerate(zip(gram.grams, gram.mixes, strict=True)):
+        mine = np.flatnonzero(which == g)
+        widest = mix.diagonal().max() if mix.size else 1.0
+        squares[mine] *= widest * matrix.diagonal()[rows.runs[rows.pointers[mine]] - bases[g, 1]]
+    matrices, mixes = _alike(gram.grams), _alike(gram.mixes)
+    own = _own_units(rows, which)
+    return KernelRows(*rows._replace(squares=squares), which, bases, matrices, mixes, *own)
+
+
+def _own_units(rows: Rows | KernelRows, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every example one row of each unit that it uses: where they begin, and the rows."""
+    owner = np.repeat(np.arange(len(rows.sizes)), np.diff(rows.first))
+    expanded = which[rows.used] >= 0
+    owner, used = owner[expanded], rows.used[expanded]
+    unit = rows.runs[rows.pointers[used]]
+    order = np.lexsort((unit, owner))
+    owner, used, unit = owner[order], used[order], unit[order]
+    new = np.ones(len(used), np.bool_)
+    new[1:] = (np.diff(owner) != 0) | (np.diff(unit) != 0)
+    counts = np.bincount(owner[new], minlength=len(rows.sizes))
+    return np.concatenate([[0], np.cumsum(counts)]), used[new]
+
+
+def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Views that cannot be written to, at least two of them.
+
+    So kernels see one type, whether an array is mapped from a file or not, and whether edges have a kernel or not.
+    """
+    views = [np.ascontiguousarray(array).view() for array in arrays]
+    views += [np.empty((0, 0), arrays[0].dtype)] * (2 - len(arrays))
+    for view in views:
+        view.flags.writeable = False
+    return tuple(views)
 
 
 def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:

@@ -12,6 +12,7 @@ from m3n.checks import check_adjoint
 from m3n.features import Dense, Observed, ObservedTable, Stack, Table, observed_pairs, observed_transitions
 from m3n.features import observed as module
 from m3n.kernels import blocks as kernels
+from m3n.kernels.maps import scatter_all
 from m3n.solvers import BlockFrankWolfe, ExponentiatedGradient
 from m3n.structures import Chain
 
@@ -146,7 +147,7 @@ def test_block_kernels_meet_the_same_weights(random):
         vector = mine.adjoint(parts)
         touched = np.arange(len(theta))
         one, two, three, zeros = np.zeros((4, p.dim))
-        kernels.scatter_all(rows, i, delta, 2.0, one)
+        scatter_all(rows, i, delta, 2.0, one)
         kernels.scatter(rows, i, delta, touched, len(touched), 2.0, two)
         np.testing.assert_allclose(one, 2 * vector, atol=1e-12)
         np.testing.assert_allclose(two, 2 * vector, atol=1e-12)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from m3n.backends import SERIAL, Threads
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.structures.base import Parts, Rows
 
 
@@ -89,6 +89,7 @@ class Stack(FeatureMap):
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),
             *_joined_lists(pieces, [m.dim for m in self.maps], entries),
+            gram=_joined_grams(pieces, weights),
         )
         self.maps[0].share(joined)  # its weights come first, so their numbers have not changed
         return joined
@@ -116,13 +117,36 @@ class Stack(FeatureMap):
         return pieces
 
 
-def _joined_lists(pieces: list[SparseRows], dims: list[int], entries: np.ndarray) -> tuple[np.ndarray | None, ...]:
+def _joined_lists(
+    pieces: list[SparseRows], dims: list[int], entries: np.ndarray
+) -> tuple[np.ndarray | None, np.ndarray | None]:
     """``lists`` and ``columns`` of the whole, if any of the pieces has them."""
     if all(p.columns is None for p in pieces):
         return None, None
     lists = [p.pointers[1:] if p.lists is None else p.lists for p in pieces]
     columns = [np.zeros(dim, np.int32) if p.columns is None else p.columns for p, dim in zip(pieces, dims, strict=True)]
     return np.concatenate([part + e for part, e in zip(lists, entries, strict=False)]), np.concatenate(columns)
+
+
+def _joined_grams(pieces: list[SparseRows], weights: np.ndarray) -> GramRows | None:
+    """``gram`` of the whole, if any of the pieces has expansions; matrices of different dtypes become float64."""
+    which, bases, count = [], [], 0
+    for piece, cut in zip(pieces, weights, strict=True):
+        if piece.gram is None:
+            which.append(np.full(len(piece.widths), -1))
+        else:
+            which.append(np.where(piece.gram.which < 0, -1, piece.gram.which + count))
+            bases.append(piece.gram.bases + cut)
+            count += len(piece.gram.grams)
+    if not count:
+        return None
+    own = [piece.gram for piece in pieces if piece.gram is not None]
+    matrices = [matrix for gram in own for matrix in gram.grams]
+    dtype = np.result_type(*matrices)
+    grams = tuple(np.asarray(matrix, dtype=dtype) for matrix in matrices)
+    return GramRows(
+        np.concatenate(which), np.concatenate(bases), grams, tuple(mix for gram in own for mix in gram.mixes)
+    )
 
 
 def chain_features(node: FeatureMap, labels: int, edge: FeatureMap | None = None) -> Stack:

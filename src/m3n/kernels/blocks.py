@@ -24,8 +24,7 @@ from numba import types
 from numba.extending import overload
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.parts import add_part, clear_part, entries_of, spread_part
-from m3n.kernels.runs import add_lists, add_runs, ask, grow_lists, grow_runs, sum_lists, sum_runs
+from m3n.kernels.maps import add_part, clear_part, entries_of, gather, grow_all, spread_part
 
 
 class Rows(NamedTuple):
@@ -158,19 +157,6 @@ def _worst(space, i, theta, mass, parts, work):
 
 
 @kernel
-def gather(rows, i, w, theta):
-    """theta = the scores of example i under w; what the next row needs is asked for in advance."""
-    pointers, lists, runs, data, columns = entries_of(rows)
-    used, place, last = rows.used, rows.place, rows.first[i + 1]
-    for k in range(rows.first[i], last):
-        if k + 1 < last:
-            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, w)
-        r, at, width = used[k], place[k], rows.widths[used[k]]
-        sum_runs(pointers, lists, runs, data, r, r + 1, w, theta, at, width)
-        sum_lists(pointers, lists, runs, data, r, r + 1, columns, w, theta, at, width)
-
-
-@kernel
 def add_costs(costs, i, theta, scale):
     """theta += scale * loss of example i."""
     labels = costs.table.shape[1]
@@ -257,7 +243,7 @@ def use_of(rows, i, part):
 @kernel
 def scatter(rows, i, delta, touched, size, scale, out):
     """out += scale * F' delta, for a delta that is zero but at the touched parts of example i."""
-    entries = entries_of(rows)
+    entries = entries_of(rows, i)
     for m in range(size):
         p = touched[m]
         amount = scale * delta[p]
@@ -269,7 +255,7 @@ def scatter(rows, i, delta, touched, size, scale, out):
 @kernel
 def spread(rows, i, delta, touched, size, dense):
     """F' delta into ``dense`` (dim,), all zero before; returns |F' delta|^2, which grows part by part."""
-    entries = entries_of(rows)
+    entries = entries_of(rows, i)
     total = 0.0
     for m in range(size):
         p = touched[m]
@@ -282,7 +268,7 @@ def spread(rows, i, delta, touched, size, dense):
 @kernel
 def settle(rows, i, delta, touched, size, dense, first, w, second, q):
     """w += first * F' delta, q += second * F' delta, and ``dense`` is all zero again."""
-    entries = entries_of(rows)
+    entries = entries_of(rows, i)
     for m in range(size):
         p = touched[m]
         if delta[p] != 0.0:
@@ -296,7 +282,7 @@ def settle(rows, i, delta, touched, size, dense, first, w, second, q):
 @kernel
 def wipe(rows, i, delta, touched, size, dense):
     """``dense`` is all zero again."""
-    entries = entries_of(rows)
+    entries = entries_of(rows, i)
     for m in range(size):
         p = touched[m]
         if delta[p] != 0.0:
@@ -305,30 +291,12 @@ def wipe(rows, i, delta, touched, size, dense):
 
 
 @kernel
-def scatter_all(rows, i, delta, scale, out):
-    """out += scale * F' delta, for a delta that may be nonzero anywhere."""
-    pointers, lists, runs, data, columns = entries_of(rows)
-    used, place, last = rows.used, rows.place, rows.first[i + 1]
-    for k in range(rows.first[i], last):
-        if k + 1 < last:
-            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, out)
-        r, at, width = used[k], place[k], rows.widths[used[k]]
-        add_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
-        add_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
-
-
-@kernel
 def move_weights(rows, costs, i, delta, rise, scale, w):
     """w += scale * F' delta; returns |F' delta|^2. ``rise`` is <theta, delta> at w, losses included.
 
     |w|^2 grows by scale^2 |F' delta|^2 + 2 scale <w, F' delta>, and the last is known: no second walk is needed.
     """
-    pointers, lists, runs, data, columns = entries_of(rows)
-    growth = 0.0
-    for k in range(rows.first[i], rows.first[i + 1]):
-        r, at, width = rows.used[k], rows.place[k], rows.widths[rows.used[k]]
-        growth += grow_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
-        growth += grow_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
+    growth = grow_all(rows, i, delta, scale, w)
     return max((growth / scale - 2.0 * (rise - expected_loss(costs, i, delta))) / scale, 0.0)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import add_parts, use_of
-from m3n.kernels.parts import add_part, clear_part, entries_of, find, score_part, spread_part
+from m3n.kernels.maps import add_part, clear_part, entries_of, join_support, score_part, spread_part
 
 
 class Caches(NamedTuple):
@@ -93,7 +93,7 @@ def difference(gold, gold_count, parts, count, memory):
 @kernel
 def score_slots(rows, caches, i, w, memory):
     """Scores of all slots of example i; every part is scored once, however many slots use it. Returns how many."""
-    first, count, entries = caches.first[i], 0, entries_of(rows)
+    first, count, entries = caches.first[i], 0, entries_of(rows, i)
     for k in range(caches.used[i]):
         total = caches.losses[first + k]
         start = caches.starts[first + k]
@@ -126,22 +126,9 @@ def add_up_slots(caches, i, theta, memory):
 
 
 @kernel
-def join_support(entries, r, j, support):
-    """Weights of part j of row r that no output touched before join the support."""
-    pointers, lists, runs, _, columns = entries
-    for e in range(pointers[r], pointers[r + 1]):
-        at = runs[e] + j if e < lists[r] else find(columns, runs[e], j)
-        real = at >= 0 and (e >= lists[r] or columns.shape[0] == 0 or columns[at] >= 0)
-        if real and not support.member[at]:
-            support.member[at] = True
-            support.listed[support.size[0]] = at
-            support.size[0] += 1
-
-
-@kernel
 def move(rows, caches, i, scale, w, memory):
     """w += scale * sum_k change_k d_k, and ``change`` is zero again; the change of the loss."""
-    first, count, loss, entries = caches.first[i], 0, 0.0, entries_of(rows)
+    first, count, loss, entries = caches.first[i], 0, 0.0, entries_of(rows, i)
     for k in range(caches.used[i]):
         amount = memory.change[k]
         if amount != 0.0:
@@ -200,7 +187,7 @@ def room(caches, i, length):
 @kernel
 def insert(rows, caches, support, i, slot, length, loss, stamp, zeros, memory):
     """Put the list in ``memory.codes`` into a slot and fill its row of the Gram matrix; ``zeros`` (dim,) stays zero."""
-    start, entries, norm = caches.size[0], entries_of(rows), 0.0
+    start, entries, norm = caches.size[0], entries_of(rows, i), 0.0
     for m in range(length):
         code = memory.codes[m]
         p = code if code >= 0 else ~code

@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_costs, expected_loss, gather, move_weights, scatter_all, soft, workspace
+from m3n.kernels.blocks import add_costs, expected_loss, move_weights, soft, workspace
+from m3n.kernels.maps import gather, scatter_all
 
 MOST_TRIALS = 20
 ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not be refused for ever

@@ -21,7 +21,7 @@ def find(columns, first, j):
 
 
 @inlined
-def entries_of(rows):
+def entries_of(rows, i):
     """What the functions of one part need."""
     return rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
 
@@ -87,3 +87,24 @@ def clear_part(entries, r, j, dense):
         at = find(columns, runs[e], j)
         if at >= 0:
             dense[at] = 0.0
+
+
+@kernel
+def join_support(entries, r, j, support):
+    """Weights of part j of row r that no output touched before join the support."""
+    pointers, lists, runs, _, columns = entries
+    for e in range(pointers[r], pointers[r + 1]):
+        at = runs[e] + j if e < lists[r] else find(columns, runs[e], j)
+        real = at >= 0 and (e >= lists[r] or columns.shape[0] == 0 or columns[at] >= 0)
+        if real:
+            join(at, at + 1, support)
+
+
+@kernel
+def join(low, high, support):
+    """Weights low..high-1 join the support, unless they are there."""
+    for at in range(low, high):
+        if not support.member[at]:
+            support.member[at] = True
+            support.listed[support.size[0]] = at
+            support.size[0] += 1

@@ -23,12 +23,12 @@ from m3n.kernels.blocks import (
     add_costs,
     add_parts,
     best,
-    gather,
     score_of,
     slack,
     slack_workspace,
     workspace,
 )
+from m3n.kernels.maps import gather
 
 
 class SlackCosts(NamedTuple):

@@ -9,7 +9,8 @@ psi(y_s) for psi(y_s).
 import numpy as np
 
 from m3n.kernels._jit import kernel
-from m3n.kernels.blocks import add_parts, clear, gather, loss_of, scatter
+from m3n.kernels.blocks import add_parts, clear, loss_of, scatter
+from m3n.kernels.maps import gather
 from m3n.kernels.rescaling import add_loss, factor, label_costs, most_violated, workspace_for
 
 

@@ -43,7 +43,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.kernels.blocks import Rows
+from m3n.blocks import Blocks
 from m3n.kernels.caches import Caches, Support
 from m3n.kernels.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.kernels.simplex import maximize_on_simplex
@@ -58,6 +58,7 @@ LAZY = 0.2
 DAMPED = 2.0  # fits the gaps of eight problems after one and two passes within a factor of 1.5
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
 SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in the time of a pass, within limits
+DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
 LAGGING = 0.02
 SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 ROUNDING = 1e-15
@@ -153,7 +154,7 @@ class SequentialDual(Solver[SequentialDualState]):
         """
         caches = copied(state.caches)
         u, loss = _dual_point(problem, caches, state.support)
-        square = problem.lam * float(u @ u)
+        square = problem.lam * _inner(problem, state.support, u, u)
         t = min(loss / square, 1.0) if square > 0.0 else 1.0
         caches.alpha[:] *= t
         caches.alpha[caches.first[:-1]] += 1.0 - t
@@ -166,7 +167,7 @@ class SequentialDual(Solver[SequentialDualState]):
         w[state.support] = u
         return SequentialDualState(
             w, caches, state.support, u, u, u, u, point, point, state.gaps, kappa, loss=loss,
-            dual=loss - problem.lam / 2 * float(u @ u), passes=self.online, parts=state.parts,
+            dual=loss - problem.lam / 2 * _inner(problem, state.support, u, u), passes=self.online, parts=state.parts,
         )  # fmt: skip
 
     def step(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
@@ -229,7 +230,8 @@ class _Round:
         """How many cached sweeps: few while the caches are poor, later as many as the oracle's price justifies."""
         most = self.solver.sweeps
         if most is None:
-            most = int(np.clip(SWEEPS * _price(self.blocks.rows, self.parts), *MOST_SWEEPS))
+            price = _price(self.blocks, self.parts)
+            most = int(np.clip(SWEEPS * price, *MOST_SWEEPS)) if price > DEAR else FEW_SWEEPS
         # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
         return min(most, 2**self.passes - 1, self.passes + 3) if self.passes > 1 else 0
 
@@ -253,15 +255,15 @@ class _Round:
             u = w + self.kappa / lam * (w - self._wide(self.centre))
         loss = float(self.progress.loss[0])
         points = [self.best, Point(u, loss), *([self.mean] if self.moves else [])]
-        self.best = _mixture([Point(self._wide(point.u), point.b) for point in points], lam)
-        self.dual = max(self.before.dual, self.best.b - lam / 2 * float(self.best.u @ self.best.u))
+        self.best = self._mixture([Point(self._wide(point.u), point.b) for point in points])
+        self.dual = max(self.before.dual, self.best.b - lam / 2 * self._inner(self.best.u, self.best.u))
 
     def evaluate(self) -> None:
         """J at the average, exactly: a pass of the oracle, whose answers join the caches."""
         problem, blocks = self.problem, self.blocks
         margins, found, counts = problem.outputs(self._dense(self.average))
         self.passes += 1
-        self.primal = problem.lam / 2 * float(self.average @ self.average) + float(margins.mean())
+        self.primal = problem.lam / 2 * self._inner(self.average, self.average) + float(margins.mean())
         if self.dual - self.before.dual < LAGGING * (self.primal - self.dual):
             self.averaged = 0  # alpha hardly moves any more: old iterates only hold the average back
         at = 0
@@ -297,13 +299,21 @@ class _Round:
 
     def _dense(self, values: np.ndarray) -> np.ndarray:
         """A vector of the support as one of all weights."""
-        vector = np.zeros(self.problem.dim)
-        vector[self.support.listed[: len(values)]] = values
-        return vector
+        return _dense(self.problem.dim, self.support.listed, values)
+
+    def _inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        return _inner(self.problem, self.support.listed, u, v)
 
     def _wide(self, values: np.ndarray) -> np.ndarray:
         """A vector of an earlier, smaller support."""
         return np.concatenate([values, np.zeros(self.support.size[0] - len(values))])
+
+    def _mixture(self, points: list[Point]) -> Point:
+        """The convex combination of dual points with the largest D; the first one to begin with."""
+        gram = np.array([[self._inner(a.u, b.u) for b in points] for a in points])
+        losses, weights = np.array([point.b for point in points]), np.eye(len(points))[0]
+        maximize_on_simplex(self.problem.lam * gram, losses, weights)
+        return Point(sum(x * point.u for x, point in zip(weights, points, strict=True)), float(weights @ losses))
 
     def _make_room(self, needed: bool) -> None:
         if needed:
@@ -360,17 +370,24 @@ def _pull(problem: Problem, caches: Caches) -> float:
     return float(np.sqrt(curvature_per_loss(caches) / (problem.n * problem.lam)))
 
 
-def _mixture(points: list[Point], lam: float) -> Point:
-    """The convex combination of dual points with the largest D; the first one to begin with."""
-    gram = np.array([[float(a.u @ b.u) for b in points] for a in points])
-    losses, weights = np.array([point.b for point in points]), np.eye(len(points))[0]
-    maximize_on_simplex(lam * gram, losses, weights)
-    return Point(sum(x * point.u for x, point in zip(weights, points, strict=True)), float(weights @ losses))
+def _dense(dim: int, support: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A vector of the support, or of its beginning, as one of all weights."""
+    vector = np.zeros(dim)
+    vector[support[: len(values)]] = values
+    return vector
 
 
-def _price(rows: Rows, parts: float) -> float:
+def _inner(problem: Problem, support: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+    """Inner product of vectors of the support: only the usual one can do without the other weights."""
+    if problem.features.euclidean:
+        return float(u @ v)
+    whole = _dense(problem.dim, support, u)
+    return problem.inner(whole, whole if v is u else _dense(problem.dim, support, v))
+
+
+def _price(blocks: Blocks, parts: float) -> float:
     """What an oracle visit costs in cached visits, in multiplications; the machine's clock would not be repeatable."""
+    rows = blocks.rows
     entries = np.diff(rows.pointers)[rows.used]
     oracle = (entries * rows.widths[rows.used]).sum() / len(rows.sizes) / 2  # four at a time; as much for the maximum
-    per_part = entries.mean() if len(entries) else 0.0
-    return float(oracle / max(2.0 * parts * per_part, 1.0))
+    return float(oracle / max(2.0 * parts * blocks.reach, 1.0))
