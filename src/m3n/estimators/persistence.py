@@ -71,6 +71,7 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
         Where to.
     """
     reader = tagger.reader_
+    weights, described = _packed_weights(tagger)  # first: it refuses what a file cannot hold
     meta = {
         "params": {name: _plain(name, value) for name, value in tagger.get_params(deep=False).items()},
         "classes": tagger.classes_.tolist(),
@@ -79,16 +80,9 @@ def save_tagger(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
         "status": str(tagger.status_),
         "trace": [dataclasses.asdict(record) for record in tagger.trace_],
         "reader": {"kind": reader.kind, "width": reader.width},
+        **described,
     }
-    tensors = {name: getattr(tagger, name) for name in TABLES}
-    if hasattr(tagger, "kernel_model_"):
-        meta["kernel_model"], model = kernel_files.pack(tagger.kernel_model_)
-        tensors |= model
-    elif scipy.sparse.issparse(tagger.coef_):
-        matrix = scipy.sparse.csr_array(tagger.coef_)
-        tensors |= {f"coef_{name}": getattr(matrix, name) for name in SPARSE}
-    else:
-        tensors["coef_"] = tagger.coef_
+    tensors = {name: getattr(tagger, name) for name in TABLES} | weights
     tensors |= _vocabulary(reader.vectorizer)
     if tagger.constraints_ is not None:
         tensors |= {f"constraints_{name}": getattr(tagger.constraints_, name).astype(np.uint8) for name in MASKS}
@@ -118,6 +112,17 @@ def _restore_tagger(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Seq
     tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=_vectorizer(tensors, tagger.templates))
     _check_shapes(tagger)
     return tagger
+
+
+def _packed_weights(tagger: SequenceTagger) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What scores the attributes, as arrays and plain values."""
+    if hasattr(tagger, "kernel_model_"):
+        described, tensors = kernel_files.pack(tagger.kernel_model_)
+        return tensors, {"kernel_model": described}
+    if not scipy.sparse.issparse(tagger.coef_):
+        return {"coef_": tagger.coef_}, {}
+    matrix = scipy.sparse.csr_array(tagger.coef_)
+    return {f"coef_{name}": getattr(matrix, name) for name in SPARSE}, {}
 
 
 def _coefficients(tensors: dict[str, np.ndarray], shape: tuple[int, int]) -> Any:
