@@ -9,7 +9,8 @@ Feature maps enter as ``Rows``: row r scores ``widths[r]`` neighbouring parts by
     theta[at + j] = sum_e data[e] w[runs[e] + j],    pointers[r] <= e < pointers[r + 1]
 
 (a shared table is a row with a single entry). Maps with weights for some parts only have ``columns`` as well: padding
-in their runs, and lists of weights from entry ``lists[r]`` on, as in ``m3n.kernels.observed``.
+in their runs, and lists of weights from entry ``lists[r]`` on, as in ``m3n.kernels.observed``. Kernel expansions enter
+as ``KernelRows``; what depends on the kind of rows is in ``m3n.kernels.maps``.
 
 Structures enter as a named tuple of plain arrays, their *space*; the functions ``workspace``, ``best``, ``soft``,
 ``slack``, ``worst``, ``cliques`` and ``clique_range`` pick the implementation by the type of that tuple when a kernel
