@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import m3n
-from benchmarks import contests, convergence, growth, ingest, oracle, report, rivals, roofline, start
+from benchmarks import contests, convergence, growth, ingest, kernels, oracle, report, rivals, roofline, start
 from benchmarks.contest import Options
 
 SUITES = {
@@ -19,6 +19,7 @@ SUITES = {
     "start": start.run,
     "growth": growth.run,
     "roofline": roofline.run,
+    "kernels": kernels.run,
     "rivals": rivals.run,
 }
 

@@ -133,6 +133,7 @@ def blocks(path):
         "docs/comparing.md",
         "docs/decoding.md",
         "docs/extending.md",
+        "docs/kernels.md",
         "docs/losses.md",
         "docs/objectives.md",
         "docs/slack.md",
