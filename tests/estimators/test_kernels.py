@@ -103,6 +103,16 @@ def test_precomputed(data, tagger):
     assert model.n_features_in_ == len(all_inputs)
 
 
+def test_little_memory(data, tagger, monkeypatch):
+    """A Gram matrix that does not fit is computed in every pass, and the optimum is the same."""
+    monkeypatch.setattr("m3n.features.gram.free_memory", lambda: 1000.0)
+    streamed = m3n.SequenceTagger(kernel="poly", degree=2, **SETTINGS).fit(*data)
+    assert "not in memory" in streamed.reason_
+    assert streamed.certificate_.gap <= 1e-3
+    assert streamed.certificate_.dual <= tagger.certificate_.primal
+    assert tagger.certificate_.dual <= streamed.certificate_.primal
+
+
 def test_functions_and_other_kernels(data, tagger):
     X, y = data
     gamma = tagger.kernel_model_.function.gamma
