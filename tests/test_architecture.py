@@ -13,6 +13,7 @@ SOURCE = Path(m3n.__file__).parent
 RANKS = {
     "kernels": 0,
     "backends": 0,
+    "ragged": 0,
     "io": 1,  # files and what is in them, nothing else
     "structures": 1,
     "features": 2,  # theta has the structure's layout

@@ -187,8 +187,8 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
         if span is None:
             bounds = np.array([[first, first + count]]).repeat(structure.n, axis=0)
         else:
-            per_row = count // max(shape[0], 1)  # a map may write a row of labels as several rows
-            bounds = first + per_row * np.stack([span[:-1], span[1:]], axis=1)
+            # a map may write a row of labels as several rows, or all rows of an example as one
+            bounds = first + np.stack([span[:-1], span[1:]], axis=1) * count // max(shape[0], 1)
         uses.append(bounds)
     rows = _uses(sparse, np.stack(uses))  # (arrays, n, 2)
     return rows if sparse.gram is None else _expanded(rows, sparse.gram)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,15 @@ class Certificate:
         J at the weights that are returned.
     dual : float
         D at a feasible dual point, a lower bound on every J(w).
+    relaxed : bool
+        Whether J is the objective of a relaxation, over more outputs than there are, as for graphs with cycles
+        (``m3n.structures.LoopyGraph``). The exact objective at the returned weights is then at most ``primal``; how low
+        it could get is not known.
     """
 
     primal: float
     dual: float
+    relaxed: bool = False
 
     @property
     def gap(self) -> float:
@@ -33,10 +38,11 @@ class Certificate:
         D <= J holds for exact numbers; a dual above the primal is rounding, and the primal is then the safe bound.
         """
         upper = min(self.primal, primal)
-        return Certificate(upper, min(max(self.dual, dual), upper))
+        return replace(self, primal=upper, dual=min(max(self.dual, dual), upper))
 
     def __str__(self) -> str:
-        return f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}"
+        what = " (of the relaxed problem; primal bounds the exact objective)" if self.relaxed else ""
+        return f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}{what}"
 
 
 @dataclass(frozen=True)

@@ -205,7 +205,8 @@ class _Run:
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
         self.state: Any = resume.state if resume else None
-        self.certificate = resume.certificate if resume else Certificate(np.inf, 0.0)  # D = 0 with all weight on gold
+        nothing = Certificate(np.inf, 0.0, problem.structure.relaxed)  # D = 0 with all weight on gold
+        self.certificate = resume.certificate if resume else nothing
         self.w = resume.w if resume else np.zeros(problem.dim)
         self.trace: list[Record] = []
         self.certified: Any = None  # the state that the certificate speaks of

@@ -52,7 +52,7 @@ def soft_scaled(node, transition, offsets, low, high, mu, values, counts, weight
     """
     labels = node.shape[1]
     factors, products = tables[0], tables[2]
-    _exponentiate(transition, mu, tables, vectors)
+    exponentiate(transition, mu, tables, vectors)
     for k in range(low, high):
         length = offsets[k + 1] - offsets[k]
         values[k] = _forward(node, offsets[k], length, transition, mu, sequences, factors, vectors)
@@ -64,7 +64,7 @@ def soft_scaled(node, transition, offsets, low, high, mu, values, counts, weight
 
 
 @inlined
-def _exponentiate(transition, mu, tables, vectors):
+def exponentiate(transition, mu, tables, vectors):
     """tables = T, its transpose, zero; vectors[1] = the column maxima that were taken out of T.
 
     Labels that only pad have a score of -inf, through vectors[1] and, for first positions, vectors[3]. They are never

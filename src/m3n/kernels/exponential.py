@@ -23,7 +23,7 @@ SMALLEST = -708.0  # below it 2^k leaves the normal range: the answer is zero
 
 
 @intrinsic
-def _as_bits(typing_context, x):
+def as_bits(typing_context, x):
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.IntType(64))
 
@@ -31,7 +31,7 @@ def _as_bits(typing_context, x):
 
 
 @intrinsic
-def _as_float(typing_context, x):
+def as_float(typing_context, x):
     def generate(context, builder, signature, arguments):
         return builder.bitcast(arguments[0], ir.DoubleType())
 
@@ -48,5 +48,5 @@ def exp(x):
     p = COEFFICIENTS[0]
     for c in COEFFICIENTS[1:]:
         p = p * r + c
-    power = _as_float(_as_bits(p) + (_as_bits(shifted) << 52))
+    power = as_float(as_bits(p) + (as_bits(shifted) << 52))
     return power if x >= SMALLEST else 0.0

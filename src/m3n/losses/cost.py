@@ -67,7 +67,7 @@ class Cost:
         parts: list[np.ndarray | None] = [None] * len(structure.shapes)
         for k, array in costs.items():
             parts[k] = array
-        labels = structure.shapes[0][-1]
+        labels, gold = structure.shapes[0][-1], structure.labels_of(gold)
         return cls(gold, np.zeros(len(gold)), np.zeros((labels, labels)), tuple(parts))
 
     def checked(self, structure: Structure, gold: np.ndarray) -> Cost:
@@ -75,11 +75,12 @@ class Cost:
         if self.table.any():
             rows, labels = structure.shapes[0]
             _same_shape("gold", self.gold, (rows,))
-            if (self.gold != gold).any():
-                r = int(np.flatnonzero(self.gold != gold)[0])
+            right = structure.labels_of(gold)
+            if (self.gold != right).any():
+                r = int(np.flatnonzero(self.gold != right)[0])
                 raise ValueError(
-                    f"a loss is 0 for the right label: at row {r} that is {gold[r]}, but the Cost was made for "
-                    f"{self.gold[r]}; make it with the gold labelling that Loss.cost is given"
+                    f"a loss is 0 for the right label: at row {r} that is {right[r]}, but the Cost was made for "
+                    f"{self.gold[r]}; make it with structure.labels_of of the gold labelling that Loss.cost is given"
                 )
             _same_shape("weight", self.weight, (rows,))
             _same_shape("table", self.table, (labels, labels))

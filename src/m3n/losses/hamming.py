@@ -37,13 +37,14 @@ class _WrongLabels(Loss):
         return replace(self, class_weight=by_label(self.class_weight, labels, "class_weight"))
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels = structure.shapes[0][1]
-        weight = self._weights(structure, gold) * _class_weights(self.class_weight, labels, gold)[gold]
+        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
+        classes = _class_weights(self.class_weight, labels, gold, structure.row_weights())
+        weight = structure.row_weights(self._weights(structure)) * classes[gold]
         return Cost(gold, weight, 1.0 - np.eye(labels))
 
     @abstractmethod
-    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
-        """Weights of the positions of all examples, one after another."""
+    def _weights(self, structure: Structure) -> np.ndarray | None:
+        """Weights of the positions of all examples, one after another; None: ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +60,8 @@ class Hamming(_WrongLabels):
         What an error costs, by position: for every example one number per position, not negative.
     """
 
-    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
-        if self.position_weight is None:
-            return np.ones(len(gold))
-        return _position_weights(self.position_weight, structure.unpack(gold))
+    def _weights(self, structure: Structure) -> np.ndarray | None:
+        return None if self.position_weight is None else _position_weights(self.position_weight, structure.positions())
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +76,9 @@ class NormalizedHamming(_WrongLabels):
         As in ``Hamming``. Their sum takes the place of the length.
     """
 
-    def _weights(self, structure: Structure, gold: np.ndarray) -> np.ndarray:
-        outputs = structure.unpack(gold)
-        weights, lengths = _position_weights(self.position_weight, outputs), _lengths(outputs)
+    def _weights(self, structure: Structure) -> np.ndarray | None:
+        lengths = structure.positions()
+        weights = _position_weights(self.position_weight, lengths)
         totals = np.add.reduceat(weights, np.cumsum(lengths) - lengths)
         return weights / np.repeat(np.where(totals > 0.0, totals, 1.0), lengths)
 
@@ -89,18 +88,12 @@ class NoLoss(Loss):
     """Zero everywhere: the conditional random field's loss."""
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels = structure.shapes[0][1]
+        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
         return Cost(gold, np.zeros(len(gold)), np.zeros((labels, labels)))
 
 
-def _lengths(outputs: list[Any]) -> np.ndarray:
-    """Positions of every output; a single label is one position."""
-    return np.array([len(np.atleast_1d(y)) for y in outputs])
-
-
-def _position_weights(given: Sequence[Any] | None, outputs: list[Any]) -> np.ndarray:
-    """Weights of the positions of all outputs, one after another; ones if nothing is given."""
-    lengths = _lengths(outputs)
+def _position_weights(given: Sequence[Any] | None, lengths: np.ndarray) -> np.ndarray:
+    """Weights of the positions of all examples, one after another; ones if nothing is given."""
     if given is None:
         return np.ones(lengths.sum())
     if len(given) != len(lengths):
@@ -113,15 +106,15 @@ def _position_weights(given: Sequence[Any] | None, outputs: list[Any]) -> np.nda
     return np.concatenate(weights)
 
 
-def _class_weights(given: Any, labels: int, gold: np.ndarray) -> np.ndarray:
-    """Weights by label number."""
+def _class_weights(given: Any, labels: int, gold: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Weights by label number; ``rows``: how much of a position every row is."""
     if given is None:
         return np.ones(labels)
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f'class_weight must be a mapping, an array, "balanced" or None, got {given!r}')
-        counts = np.bincount(gold, minlength=labels)
-        return len(gold) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+        counts = np.bincount(gold, rows, labels)
+        return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0.0, counts, 1.0))
     weights = by_label(given, range(labels), "class_weight") if isinstance(given, Mapping) else np.asarray(given, float)
     if weights.shape != (labels,):
         raise ValueError(f"class_weight must have one number per label, shape ({labels},), got {weights.shape}")

@@ -35,11 +35,11 @@ class CostMatrix(Loss):
         return replace(self, costs=by_pair(self.costs, self.default, labels, "CostMatrix"))
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels = structure.shapes[0][1]
+        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
         table = self.costs
         if isinstance(table, Mapping):
             table = by_pair(table, self.default, range(labels), "CostMatrix")
         table = np.asarray(table, dtype=np.float64)
         if table.shape != (labels, labels):
             raise ValueError(f"CostMatrix needs a cost for each pair of {labels} labels, got shape {table.shape}")
-        return Cost(gold, np.ones(len(gold)), table)
+        return Cost(gold, structure.row_weights(), table)

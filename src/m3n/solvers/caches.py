@@ -9,6 +9,7 @@ import numpy as np
 
 from m3n.blocks import Blocks
 from m3n.kernels.caches import Caches
+from m3n.ragged import numbers
 
 FIRST_ROOM = 4
 FIRST_POOL = 16  # parts per example
@@ -45,8 +46,8 @@ def roomier(caches: Caches, needed: int) -> Caches:
     room = np.diff(caches.first)
     wider = np.where(caches.used == room, 2 * room, room)
     first, squares = _starts(wider), _starts(wider**2)
-    old_slots = _ranges(caches.first[:-1], caches.used)
-    new_slots = _ranges(first[:-1], caches.used)
+    old_slots = numbers(caches.first[:-1], caches.used)
+    new_slots = numbers(first[:-1], caches.used)
     alpha, losses, seen, starts, lengths = (
         _moved(array, old_slots, new_slots, first[-1])
         for array in (caches.alpha, caches.losses, caches.seen, caches.starts, caches.lengths)
@@ -55,8 +56,8 @@ def roomier(caches: Caches, needed: int) -> Caches:
     used, owner = np.repeat(caches.used, caches.used), np.repeat(np.arange(len(room)), caches.used)
     gram = _moved(
         caches.gram,
-        _ranges(caches.squares[owner] + own * room[owner], used),
-        _ranges(squares[owner] + own * wider[owner], used),
+        numbers(caches.squares[owner] + own * room[owner], used),
+        numbers(squares[owner] + own * wider[owner], used),
         squares[-1],
     )
     parts, uses, starts[new_slots] = _packed(caches, old_slots, needed)
@@ -67,7 +68,7 @@ def roomier(caches: Caches, needed: int) -> Caches:
 def _packed(caches: Caches, slots: np.ndarray, needed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pool without the lists that nobody uses any more, and where every list begins in it now."""
     lengths = caches.lengths[slots]
-    places = _ranges(caches.starts[slots], lengths)
+    places = numbers(caches.starts[slots], lengths)
     capacity = max(2 * (len(places) + needed), len(caches.parts))
     pools = np.zeros((2, capacity), np.int32)
     pools[0, : len(places)], pools[1, : len(places)] = caches.parts[places], caches.uses[places]
@@ -82,8 +83,3 @@ def _moved(array: np.ndarray, old: np.ndarray, new: np.ndarray, size: int) -> np
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-
-
-def _ranges(first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """first[k] .. first[k] + lengths[k] - 1 of all k, one after another."""
-    return np.repeat(first - _starts(lengths)[:-1], lengths) + np.arange(lengths.sum())

@@ -34,6 +34,8 @@ class Structure(ABC):
     oracles : frozenset of str
         The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"support"`` (minimise over
         the outputs whose cliques all have mass; only as a compiled function of its ``space``).
+    relaxed : bool
+        Whether it has more outputs than there really are, as a relaxation has; certificates then say so.
     n : int
         Number of examples.
     shapes : tuple of tuple of int
@@ -41,6 +43,7 @@ class Structure(ABC):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
+    relaxed: ClassVar[bool] = False
     n: int
     shapes: tuple[tuple[int, ...], ...]
 
@@ -127,6 +130,24 @@ class Structure(ABC):
     def rows_of_labelling(self, examples: Examples) -> Rows:
         """Which entries of a labelling belong to some examples (default: those of the first array of theta)."""
         return self.select(examples)[1][0]
+
+    def labels_of(self, labelling: np.ndarray) -> np.ndarray:
+        """The label of every row of the first array of theta, for label losses; the default is the labelling itself."""
+        return labelling
+
+    def positions(self) -> np.ndarray:
+        """How many labels every example has to get right, (n,); the default counts rows of the first array of theta."""
+        first = self.spans()[0]
+        if first is None:
+            raise ValueError(
+                f"the first array of theta of {type(self).__name__} is shared by all examples, so they have no "
+                "positions to weigh; take Hamming() without position_weight, or a loss of your own"
+            )
+        return np.diff(first)
+
+    def row_weights(self, positions: np.ndarray | None = None) -> np.ndarray:
+        """What a wrong label costs at every row of the first array of theta, from the weights of positions (ones)."""
+        return np.ones(self.shapes[0][0]) if positions is None else positions
 
     def spans(self) -> tuple[np.ndarray | None, ...]:
         """For every array of theta the first row of each example, n + 1 numbers; None where it is shared by all.

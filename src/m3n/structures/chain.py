@@ -29,6 +29,7 @@ from m3n.kernels.chain_kbest import k_best
 from m3n.kernels.chain_log import soft_log
 from m3n.kernels.chain_scaled import soft_scaled
 from m3n.kernels.vector import LINE
+from m3n.ragged import mask, ranges, sums
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
@@ -74,9 +75,9 @@ class Chain(Structure):
         self.lengths = lengths
         self.offsets = np.concatenate([[0], np.cumsum(lengths)])
         self.masks = (
-            _mask(forbidden, (labels, labels), "forbidden"),
-            _mask(forbidden_start, (labels,), "forbidden_start"),
-            _mask(forbidden_end, (labels,), "forbidden_end"),
+            mask(forbidden, (labels, labels), "forbidden"),
+            mask(forbidden_start, (labels,), "forbidden_start"),
+            mask(forbidden_end, (labels,), "forbidden_end"),
         )
         self._measured: tuple[Any, Losses | None] = (None, None)
         tokens = int(self.offsets[-1])
@@ -177,12 +178,12 @@ class Chain(Structure):
         # sqrt(2) times their number. Equality when all tokens look alike, gold is constant and y another constant.
         if self.labels == 1:
             return 0.0
-        squares = _segment_sums(norms[0], self.offsets[:-1], self.lengths) ** 2
+        squares = sums(norms[0], self.offsets[:-1], self.lengths) ** 2
         for table, number in zip(norms[1:4], (self.lengths - 1, 1, 1), strict=True):
             squares += (number * table.max()) ** 2
         if self.edges:
             first = self.offsets[:-1] - np.arange(self.n)
-            squares += _segment_sums(norms[4], first, self.lengths - 1) ** 2
+            squares += sums(norms[4], first, self.lengths - 1) ** 2
         return float(np.sqrt(2.0 * squares.max()))
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
@@ -226,8 +227,8 @@ class Chain(Structure):
         masks: dict[str, Any] = dict(zip(names, self.masks, strict=True))
         part = Chain(self.lengths[examples], self.labels, edges=self.edges, **masks)
         chosen = np.arange(self.n)[examples]
-        node = _ranges(self.offsets[chosen], part.lengths)
-        edge = _ranges(self.offsets[chosen] - chosen, part.lengths - 1)
+        node = ranges(self.offsets[chosen], part.lengths)
+        edge = ranges(self.offsets[chosen] - chosen, part.lengths - 1)
         return part, (node, None, None, None, edge)[: len(self.shapes)]
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
@@ -324,23 +325,3 @@ def _check_table(lengths: np.ndarray, levels: np.ndarray, labels: int) -> None:
             f"losses x {labels} labels, {8 * sizes[worst] / 1e9:.1f} GB per thread; cut the sequence into shorter "
             "ones, take a loss with a coarser unit (Hamming: 1), or rescale the margin"
         )
-
-
-def _mask(mask: np.ndarray | None, shape: tuple[int, ...], name: str) -> np.ndarray:
-    mask = np.zeros(shape, dtype=bool) if mask is None else np.asarray(mask, dtype=bool)
-    if mask.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {mask.shape}")
-    return mask
-
-
-def _ranges(first: np.ndarray, lengths: np.ndarray) -> Rows:
-    """Row numbers first[k] .. first[k] + lengths[k] - 1 of all k; a slice when they follow one another."""
-    if np.array_equal(first[1:], (first + lengths)[:-1]):
-        return slice(int(first[0]), int(first[-1] + lengths[-1]))
-    starts = np.cumsum(lengths) - lengths
-    return np.repeat(first - starts, lengths) + np.arange(lengths.sum())
-
-
-def _segment_sums(values: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    running = np.concatenate([[0.0], np.cumsum(values)])
-    return running[first + lengths] - running[first]

@@ -1,0 +1,132 @@
+"""Features of multilabel problems: graphs with the same binary variables in every example.
+
+Example i has L variables, one per label, with the values 0 and 1, and m factors, the same pairs of variables in all
+examples:
+
+    node[i L + l, v]             = v <x_i, W[:, l]>         one weight vector per label; the value 0 scores 0
+    pair[i m + p, v, v']         = T[p, v, v']              one table per pair of labels, the same in all examples
+
+Where a structure takes tables that all examples share, as ``Multilabel`` does, a ``Table`` per pair does the same in
+less memory. X is used as it is, one row per example.
+
+Cost of the scores and of the adjoint: that of X W, and O(n (L + m)).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from m3n.backends import SERIAL, Threads
+from m3n.features.base import FeatureMap, SparseRows
+from m3n.structures.base import Parts, Rows
+
+
+class BinaryLabels(FeatureMap):
+    """theta[i labels + l] = (0, s[i, l]): the scores s (n, labels) of another map are those of the value 1.
+
+    Parameters
+    ----------
+    map : FeatureMap
+        The map of s, for example ``Dense(X, labels)`` or ``Sparse(X, labels)``.
+    """
+
+    def __init__(self, map: FeatureMap):
+        if len(map.shapes) != 1 or len(map.shapes[0]) != 2:
+            raise ValueError(f"map must fill one array (n, labels), but fills arrays of the shapes {map.shapes}")
+        self.map = map
+        self.dim = map.dim
+        self.examples, self.labels = map.shapes[0]
+        self.shapes = ((self.examples * self.labels, 2),)
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        (ones,) = self.map.scores(w, (np.empty(self.map.shapes[0]),), threads)
+        out[0][:, 0] = 0.0
+        out[0][:, 1] = ones.ravel()
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        return self.map.adjoint(self._ones(parts), threads)
+
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        self.map.add_adjoint(self._ones(parts), scale, out, threads)
+
+    def norms(self) -> Parts:
+        # the two values of a variable differ by |x|, where structures reckon with sqrt(2) times the norm
+        return (np.repeat(self.map.norms()[0] / np.sqrt(2.0), self.labels),)
+
+    def rows(self) -> SparseRows:
+        """One row per example: an entry meets the list of an attribute's weights, which score every second part."""
+        rows = self.map.rows()
+        if rows.columns is not None or rows.gram is not None or len(rows.widths) != self.examples:
+            raise TypeError(f"BinaryLabels of {type(self.map).__name__} cannot be written out for block methods")
+        widths = np.full(self.examples, 2 * self.labels)
+        parts = np.arange(1, 2 * self.labels, 2)
+        parts[-1] = ~parts[-1]  # the end of a list
+        columns = np.tile(parts, self.dim // self.labels)
+        return SparseRows(rows.pointers, rows.runs, rows.data, widths, rows.arrays, rows.pointers[:-1], columns)
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        return BinaryLabels(self.map.select((_examples(rows[0], self.examples, self.labels),)))
+
+    @property
+    def euclidean(self) -> bool:
+        """As the map itself."""
+        return self.map.euclidean
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        return self.map.inner(u, v)
+
+    def refresh(self, w: np.ndarray) -> np.ndarray:
+        return self.map.refresh(w)
+
+    def _ones(self, parts: Parts) -> Parts:
+        """What the value 1 of every variable has."""
+        return (np.ascontiguousarray(parts[0][:, 1]).reshape(self.map.shapes[0]),)
+
+
+class RepeatedTables(FeatureMap):
+    """theta[i tables + p] = T[p]: every example has the same factors, each with a table of its own.
+
+    Parameters
+    ----------
+    examples : int
+        Number of examples.
+    tables : int
+        Number of factors of an example.
+    *shape : int
+        Shape of a table, for example ``2, 2`` for pairs of binary variables.
+    """
+
+    def __init__(self, examples: int, tables: int, *shape: int):
+        self.examples, self.tables, self.shape = examples, tables, shape
+        self.dim = tables * int(np.prod(shape))
+        self.shapes = ((examples * tables, *shape),)
+
+    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
+        out[0].reshape(self.examples, self.dim)[...] = w
+        return out
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        whole = parts[0].reshape(self.examples, self.dim)
+        pieces = threads.run(lambda low, high: whole[low:high].sum(axis=0), threads.rows(self.examples))
+        return np.sum(pieces, axis=0)
+
+    def norms(self) -> Parts:
+        return (np.ones(self.examples * self.tables),)
+
+    def rows(self) -> SparseRows:
+        """One row per example, with all of its tables."""
+        n = self.examples
+        return SparseRows(np.arange(n + 1), np.zeros(n, np.int64), np.ones(n), np.full(n, self.dim), (n,))
+
+    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+        return RepeatedTables(len(_examples(rows[0], self.examples, self.tables)), self.tables, *self.shape)
+
+
+def _examples(rows: Rows, examples: int, each: int) -> np.ndarray:
+    """The examples that some rows of an array belong to, all ``each`` rows of every one of them."""
+    numbers = np.arange(examples * each).reshape(examples, each)
+    chosen = numbers.ravel()[rows].reshape(-1, each)[:, 0] // each
+    if not np.array_equal(numbers[chosen].ravel(), numbers.ravel()[rows]):
+        raise ValueError(f"rows must be those of whole examples, {each} each, in their order")
+    return chosen

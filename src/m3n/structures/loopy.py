@@ -1,0 +1,207 @@
+"""Graphs with cycles, relaxed to paths: every edge belongs to one path, and a node has a copy in each of its paths.
+
+Exact inference on a graph of large treewidth is out of reach. Cut its edges into paths and give every node a copy in
+each path that goes through it. If copies may disagree, an output is a labelling of the copies, and both oracles are
+those of paths: exact and quick. Gold has copies that agree, and a loss or a score of a node is shared out among its
+copies. What is lost is the constraint that copies agree. *Multipliers* bring it back on average: they add delta to the
+score of one copy of a node and take it from another, which changes no labelling with copies that agree.
+
+For every w and delta, with s the scores and the maximum (or log sum exp) over labellings y of nodes and z of copies,
+
+    max_y { ell(y) + s(y) } - s(gold)  <=  max_z { ell(z) + s(z; delta) } - s(gold),
+
+as the labellings of nodes are among those of copies: the relaxed objective is an upper bound of the exact one. Its
+least value over delta is the linear programming relaxation over the local polytope, by duality of the constraint that
+the marginals of copies agree. Training minimises over w and delta together; delta is regularised weakly, so it is one
+convex problem of the usual kind, and every solver certifies it. So *the certificate speaks of the relaxed problem*: no
+w and delta can make the relaxed objective smaller by more than the gap, and primal is a true upper bound of the exact
+objective at w.
+
+The maximum over z is a sum over paths. So the paths are the examples of the problem, and block methods visit them one
+by one, with far fewer passes than visits of whole graphs take. With G graphs and n paths,
+
+    n/G J_paths(w; lam G/n)  =  lam/2 |w|^2 + 1/G sum over graphs of the relaxed loss.
+
+Paths follow the order of the nodes: at every node the edge from its nearest earlier neighbour goes on to its nearest
+later one, the second nearest to the second nearest, and so on. On a grid these are its rows and columns, some of them
+joined at the border.
+
+References: Komodakis, Paragios, Tziritas, "MRF optimization via dual decomposition", 2007; Meshi, Sontag, Jaakkola,
+Globerson, "Learning efficiently with approximate inference via dual losses", 2010; Finley, Joachims, "Training
+structural SVMs when exact inference is intractable", 2008.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from m3n.structures.base import Examples, Rows, Structure, check_labels
+from m3n.structures.tree import Tree
+
+
+class LoopyGraph(Tree):
+    """Labellings of graphs of any shape with pairwise scores, relaxed to paths that share nodes.
+
+    theta is that of a ``Tree`` whose examples are paths: node (copies, labels), transition (labels, labels) and with
+    ``tables`` edge (edges, labels, labels), edges in the order ``edge_order``. ``m3n.features.graph_features`` makes
+    the map from features of nodes and edges, with multipliers. Outputs are labels of nodes, graph by graph.
+
+    Parameters
+    ----------
+    nodes : sequence of int
+        Number of nodes of every graph, at least 1.
+    labels : int
+        Number of labels.
+    edges : sequence of arrays of int (count, 2)
+        Edges of every graph, by the numbers of their nodes within it.
+    tables : bool
+        Whether every edge has a table of scores of its own.
+
+    Attributes
+    ----------
+    owner : array of int (copies,)
+        The node of every copy, numbered through all graphs.
+    portion : array (copies,)
+        1 / number of copies of that node.
+    graph_of : array of int (n,)
+        The graph of every path.
+    edge_order : array of int (edges,)
+        The edges, numbered through all graphs as they are given, in the order of the paths.
+    node_offsets : array of int (graphs + 1,)
+        The first node of every graph.
+    """
+
+    relaxed: ClassVar[bool] = True
+
+    def __init__(self, nodes: Sequence[int] | np.ndarray, labels: int, edges: Sequence[Any], *, tables: bool = False):
+        self.node_offsets = np.concatenate([[0], np.cumsum(nodes)])
+        pairs = [np.asarray(e, dtype=np.int64).reshape(-1, 2) for e in edges]
+        if len(pairs) != len(nodes):
+            raise ValueError(f"{len(nodes)} graphs but {len(pairs)} lists of edges")
+        joined = np.concatenate([e + first for e, first in zip(pairs, self.node_offsets, strict=False)])
+        paths = cut_into_paths(int(self.node_offsets[-1]), joined)
+        self.owner, self.edge_order = paths.owner, paths.edge_order
+        self.portion = 1.0 / np.bincount(self.owner)[self.owner]
+        firsts = self.owner[np.cumsum(paths.lengths) - paths.lengths]
+        self.graph_of = np.searchsorted(self.node_offsets, firsts, side="right") - 1
+        super().__init__(paths.lengths, labels, paths.edges, tables=tables)
+
+    @property
+    def graphs(self) -> int:
+        """Number of graphs."""
+        return len(self.node_offsets) - 1
+
+    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """Labels of nodes, given to all of their copies."""
+        if len(outputs) != self.graphs:
+            raise ValueError(f"{self.graphs} graphs but {len(outputs)} outputs")
+        for i, (output, count) in enumerate(zip(outputs, self.positions(), strict=True)):
+            if len(output) != count:
+                raise ValueError(f"graph {i} has {count} nodes but {len(output)} labels")
+        checked = [check_labels(np.asarray(y), self.labels, f"graph {i}") for i, y in enumerate(outputs)]
+        return np.concatenate(checked)[self.owner]
+
+    def unpack(self, labelling: np.ndarray) -> list[Any]:
+        """Labels of nodes, graph by graph: what most of their copies say, the lowest of them if there is a tie."""
+        votes = np.bincount(self.owner * self.labels + labelling, minlength=int(self.node_offsets[-1]) * self.labels)
+        labels = votes.reshape(-1, self.labels).argmax(axis=1).tolist()
+        return [labels[a:b] for a, b in itertools.pairwise(self.node_offsets.tolist())]
+
+    def positions(self) -> np.ndarray:
+        return np.diff(self.node_offsets)
+
+    def row_weights(self, positions: np.ndarray | None = None) -> np.ndarray:
+        return self.portion if positions is None else positions[self.owner] * self.portion
+
+    def agreement(self, labelling: np.ndarray) -> float:
+        """Share of the nodes whose copies have one label.
+
+        Parameters
+        ----------
+        labelling : array of int (copies,)
+            Labels of copies.
+        """
+        low, high = np.full(self.node_offsets[-1], self.labels), np.full(self.node_offsets[-1], -1)
+        np.minimum.at(low, self.owner, labelling)
+        np.maximum.at(high, self.owner, labelling)
+        return float(np.mean(low == high))
+
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+        part, rows = super().select(examples)
+        assert isinstance(part, LoopyGraph)
+        part.owner, part.portion = self.owner[rows[0]], self.portion[rows[0]]
+        part.graph_of = self.graph_of[examples]
+        return part, rows
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Paths through a graph, one after another."""
+
+    owner: np.ndarray  # (copies,) node of every copy
+    lengths: np.ndarray  # (paths,) copies of every path
+    edges: list[np.ndarray]  # per path, (count, 2) numbers of copies within it, directed as given
+    edge_order: np.ndarray  # (edges,) which of the given edges they are
+
+
+def cut_into_paths(nodes: int, edges: np.ndarray) -> Paths:
+    """Paths that use every edge once and touch every node.
+
+    Parameters
+    ----------
+    nodes : int
+        Number of nodes.
+    edges : array of int (count, 2)
+        Edges between different nodes.
+    """
+    if (edges[:, 0] == edges[:, 1]).any():
+        e = int(np.flatnonzero(edges[:, 0] == edges[:, 1])[0])
+        raise ValueError(f"edge {e} joins node {edges[e, 0]} with itself; put that into the scores of the node")
+    low, high = edges.min(axis=1, initial=nodes), edges.max(axis=1, initial=-1)
+    path = _paths(low, high)  # the first edge of the path of every edge
+    heads = np.flatnonzero(path == np.arange(len(edges)))
+    alone = np.setdiff1d(np.arange(nodes), edges.ravel())
+    # copies: the first node of every path, the later end of every edge, and nodes without edges
+    owner = np.concatenate([low[heads], high, alone])
+    key = np.concatenate([heads, path, len(edges) + alone])
+    start = np.concatenate([low[heads], low[path], alone])  # paths in the order of their first nodes
+    order = np.lexsort((owner, key, start))
+    new = np.concatenate([[True], np.diff(key[order]) != 0])
+    lengths = np.diff(np.concatenate([np.flatnonzero(new), [len(order)]]))
+    edge_order = np.lexsort((low, path, low[path]))
+    counts = lengths - 1
+    place = np.arange(len(edges)) - np.repeat(np.cumsum(counts) - counts, counts)  # of an edge in its path
+    forward = edges[edge_order, 0] == low[edge_order]
+    local = np.stack([place + ~forward, place + forward], axis=1)
+    return Paths(owner[order], lengths, np.split(local, np.cumsum(counts)[:-1]), edge_order)
+
+
+def _paths(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The first edge of every edge's path."""
+    count, span = len(low), high - low
+    arriving, leaving = _ranks(high, span), _ranks(low, span)
+    widest = max(arriving.max(initial=0), leaving.max(initial=0)) + 1
+    begins, ends = low * widest + leaving, high * widest + arriving
+    order = np.argsort(ends)
+    at = np.searchsorted(ends[order], begins).clip(max=max(count - 1, 0))
+    before = order[at] if count else order
+    first = np.where(ends[before] == begins, before, np.arange(count))
+    while (first != first[first]).any():
+        first = first[first]
+    return first
+
+
+def _ranks(node: np.ndarray, span: np.ndarray) -> np.ndarray:
+    """Among the edges of a node, the how many-th every one is, short ones first."""
+    order = np.lexsort((np.arange(len(node)), span, node))
+    sorted_node = node[order]
+    new = np.concatenate([[True], np.diff(sorted_node) != 0])[: len(node)]
+    starts = np.flatnonzero(new)
+    ranks = np.empty(len(node), np.int64)
+    ranks[order] = np.arange(len(node)) - np.repeat(starts, np.diff(np.concatenate([starts, [len(node)]])))
+    return ranks
