@@ -65,3 +65,7 @@ def _one_name_per_entry(lines):
 def setup(app):
     # before napoleon, which writes reStructuredText of its own
     app.connect("autodoc-process-docstring", adapt_docstring, priority=100)
+
+
+# "array (n, labels)" is a type to Sphinx, and several classes have an attribute of that name
+suppress_warnings = ["ref.python"]

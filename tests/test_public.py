@@ -15,10 +15,11 @@ import m3n.race
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Path", "PathPoint", "Problem", "Record",
-    "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
-    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
-    "losses", "minimize", "path", "report", "solvers", "structures",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
+    "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
+    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
+    "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
+    "path", "report", "solvers", "structures",
 }  # fmt: skip
 
 
@@ -133,6 +134,7 @@ def blocks(path):
         "docs/comparing.md",
         "docs/decoding.md",
         "docs/extending.md",
+        "docs/graphs.md",
         "docs/kernels.md",
         "docs/losses.md",
         "docs/objectives.md",

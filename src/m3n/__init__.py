@@ -12,7 +12,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, io, losses, report, solvers, structures
     from m3n.certificate import Certificate, Record
-    from m3n.estimators import SequenceTagger, load
+    from m3n.estimators import (
+        GraphLabeler,
+        MultilabelClassifier,
+        SegmentTagger,
+        SequenceTagger,
+        grid_graph,
+        load,
+    )
     from m3n.loop import BrokenOracle, Result, Snapshot, Status, minimize
     from m3n.paths import Path, PathPoint, path
     from m3n.problem import Answer, Problem
@@ -25,7 +32,9 @@ _HOME = {
     "BrokenOracle": "m3n.loop",
     "Certificate": "m3n.certificate",
     "Comparison": "m3n.race",
+    "GraphLabeler": "m3n.estimators",
     "MissingOracle": "m3n.suitability",
+    "MultilabelClassifier": "m3n.estimators",
     "Path": "m3n.paths",
     "PathPoint": "m3n.paths",
     "Problem": "m3n.problem",
@@ -35,12 +44,14 @@ _HOME = {
     "SaddleRecord": "m3n.solvers.generic",
     "SaddleResult": "m3n.solvers.generic",
     "SaddleStatus": "m3n.solvers.generic",
+    "SegmentTagger": "m3n.estimators",
     "SequenceTagger": "m3n.estimators",
     "Snapshot": "m3n.loop",
     "Status": "m3n.loop",
     "WrongObjective": "m3n.suitability",
     "compare": "m3n.race",
     "excessive_gap": "m3n.solvers.generic",
+    "grid_graph": "m3n.estimators",
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
     "path": "m3n.paths",
@@ -48,10 +59,11 @@ _HOME = {
 _MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "report", "solvers", "structures")
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "MissingOracle", "Path", "PathPoint", "Problem", "Record",
-    "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SequenceTagger", "Snapshot", "Status",
-    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "io", "load",
-    "losses", "minimize", "path", "report", "solvers", "structures",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
+    "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
+    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
+    "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
+    "path", "report", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -1,8 +1,15 @@
 """scikit-learn estimators: thin facades over ``Problem`` and ``minimize``."""
 
 from m3n.estimators.approximation import ApproximationReport
+from m3n.estimators.graph_inputs import grid_graph
+from m3n.estimators.graph_labeler import GraphLabeler, Labelled
 from m3n.estimators.kernel_scores import Support, Transformed
+from m3n.estimators.multilabel_classifier import MultilabelClassifier
 from m3n.estimators.persistence import load
+from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
 
-__all__ = ["ApproximationReport", "SequenceTagger", "Support", "Transformed", "load"]
+__all__ = [
+    "ApproximationReport", "GraphLabeler", "Labelled", "MultilabelClassifier", "SegmentTagger", "SequenceTagger",
+    "Support", "Transformed", "grid_graph", "load",
+]  # fmt: skip

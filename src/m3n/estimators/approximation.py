@@ -83,7 +83,7 @@ def compare_with_kernel(
     labels, certificates, found = len(tagger.classes_), [], []
     for node in (Kernel(chosen.matrix, labels, function), Dense(features, labels)):
         problem = tagger._problem(chosen, tagger.classes_, tagger.constraints_, node).with_lam(tagger.lam_)
-        result = tagger._minimize(problem, None)
+        result = tagger._minimize(problem)
         certificates.append(result.certificate)
         weights, *tables = split_weights(cast(Stack, problem.features), result.w)
         model = prediction_model(settings, node, transformer, weights, 0.0)

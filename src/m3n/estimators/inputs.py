@@ -11,6 +11,7 @@ import scipy.sparse
 
 from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse, Templates
 from m3n.io.sentences import Sentences, numbered
+from m3n.ragged import numbers
 
 Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
@@ -75,6 +76,11 @@ def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]
     rank = np.argsort(order)[codes].tolist()
     ends = np.cumsum([0, *lengths]).tolist()
     return np.array([found[k] for k in order]), [rank[low:high] for low, high in pairwise(ends)]
+
+
+def chosen_rows(lengths: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The rows of some sequences, in the given order, where sequences of these lengths stand one after another."""
+    return numbers((np.cumsum(lengths) - lengths)[chosen], lengths[chosen])
 
 
 def number_labels(y: Any, lengths: np.ndarray, classes: np.ndarray) -> list[list[int]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -14,10 +12,8 @@ import scipy.sparse
 from m3n import losses
 from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
-from m3n.callbacks import ProgressBar
-from m3n.estimators import persistence
+from m3n.estimators import tagger_files
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
-from m3n.estimators.base import Estimator
 from m3n.estimators.decoding import (
     Scored,
     check_constraints,
@@ -28,20 +24,18 @@ from m3n.estimators.decoding import (
 )
 from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, number_labels, read_labels
 from m3n.estimators.kernel_scores import KernelSettings, prediction_model, training_map
+from m3n.estimators.trained import Trained
 from m3n.estimators.training import (
     Data,
     chain_of,
     plain,
     read_weights,
-    resolve_lam,
-    resolve_loss,
-    resolve_objective,
     resolve_strengths,
     split_weights,
     training_features,
 )
 from m3n.features import FeatureMap, Observed, Templates
-from m3n.loop import Result, Status, minimize
+from m3n.loop import Result
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Transitions
@@ -50,7 +44,7 @@ from m3n.structures import Transitions
 FREE = ("solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start")
 
 
-class SequenceTagger(Estimator):
+class SequenceTagger(Trained):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -242,6 +236,8 @@ class SequenceTagger(Estimator):
         """
         self._check_words()
         kernel = self._kernel_settings()
+        if kernel is not None and self.observed_only:
+            raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
@@ -257,16 +253,14 @@ class SequenceTagger(Estimator):
             node = reader.node_map(data.matrix, len(classes))
         problem = self._problem(data, classes, constraints, node)
         del matrix, data  # observed pairs have made their own of it
-        result = self._minimize(problem, known)
+        result = self._minimize(problem, self._start(problem, known))
         self._last = (known, result) if self.warm_start else None
         self.reader_ = reader
         self.classes_ = classes
         self.constraints_ = constraints
-        self.lam_ = problem.lam
         self.n_features_in_ = reader.width
         self._set_weights(problem.features, result.w, kernel, transformer)
-        self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
-        self.solver_, self.reason_ = result.solver, result.reason
+        self._keep(problem, result)
         return self
 
     def predict(
@@ -394,30 +388,22 @@ class SequenceTagger(Estimator):
             Where to; an existing file is replaced in one step.
         """
         self._check_fitted()
-        persistence.save_tagger(self, path)
+        tagger_files.save(self, path)
 
     def _check_words(self) -> None:
-        """Refuse wrong names and contradictions before the data are read."""
-        objective = resolve_objective(self.objective)
-        if objective.has_loss:
-            resolve_loss(self.loss)
+        super()._check_words()
         resolve_strengths(self.strengths)
-        resolve_lam(self.lam, self.C, 1.0)
-        resolve_solver(self.solver)
         check_constraints(self.constraints)
 
     def _problem(
         self, data: Data, classes: np.ndarray, constraints: Transitions | None, node: FeatureMap | None
     ) -> Problem:
         """The training problem of some data; without a map for the attributes, of the pairs that occur."""
-        objective, factors = resolve_objective(self.objective), resolve_strengths(self.strengths)
-        loss = resolve_loss(self.loss).bind(classes.tolist()) if objective.has_loss else None
-        edges = loss is not None and loss.needs_edges
+        settings, factors = self._settings(classes, data.weights, data.count), resolve_strengths(self.strengths)
+        edges = settings["loss"] is not None and settings["loss"].needs_edges
         features = training_features(data, len(classes), node, factors, boundaries=self.boundaries, edges=edges)
         structure = chain_of(data.lengths, len(classes), constraints, edges=edges)
-        settings: dict[str, Any] = {"loss": loss, "sample_weight": data.weights, "n_jobs": self.n_jobs, "l1": self.l1}
-        settings |= {"temperature": objective.temperature, "rescale": objective.rescale}
-        return Problem(structure, features, data.labels, lam=resolve_lam(self.lam, self.C, data.count), **settings)
+        return Problem(structure, features, data.labels, l1=self.l1, **settings)
 
     def _known(self, data: Data) -> tuple[Any, ...]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
@@ -432,28 +418,6 @@ class SequenceTagger(Estimator):
         solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self.rtol).solver
         return result if type(solver) is type(result.solver) else None
 
-    def _minimize(self, problem: Problem, known: tuple[Any, ...] | None) -> Result:
-        with ExitStack() as stack:
-            callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
-            result = minimize(
-                problem,
-                self.solver,
-                tol=self.tol,
-                rtol=self.rtol,
-                seed=self.random_state,
-                max_passes=self.max_passes,
-                max_seconds=self.max_seconds,
-                callbacks=callbacks,
-                start=self._start(problem, known),
-            )
-        if result.status is not Status.TOLERANCE:
-            from sklearn.exceptions import ConvergenceWarning
-
-            text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
-            text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
-            warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
-        return result
-
     def _set_weights(self, features: Any, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
         attributes, self.transitions_, self.start_, self.end_ = split_weights(features, w)
         for name in ("coef_", "kernel_model_"):
@@ -465,19 +429,6 @@ class SequenceTagger(Estimator):
         if scipy.sparse.issparse(attributes) and self.l1:
             attributes.eliminate_zeros()  # a sparse model is a small one
         self.coef_ = attributes
-
-    def _kernel_settings(self) -> KernelSettings | None:
-        """What the parameters say about a kernel, checked."""
-        if self.kernel is None and self.approximation is None:
-            return None
-        if self.observed_only:
-            raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
-        if not 0.0 <= self.support_tol < 1.0:
-            raise ValueError(f"support_tol must be at least 0 and below 1, got {self.support_tol}")
-        if self.kernel is None and isinstance(self.approximation, str):
-            raise ValueError(f"approximation={self.approximation!r} of which kernel? give kernel='rbf', for example")
-        names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
-        return KernelSettings(*(getattr(self, name) for name in names))
 
     def _scores(self, X: Any, fixed: Any) -> Scored | None:
         """The scores of some sequences, if there are any."""

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n import losses
-from m3n.estimators.inputs import Matrix
+from m3n.estimators.inputs import Matrix, chosen_rows
 from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
 from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.structures import Chain, Transitions
@@ -70,24 +70,24 @@ def resolve_lam(lam: float | None, C: float | None, count: float) -> float | Non
     return 1.0 / (C * count)
 
 
-def resolve_strengths(strengths: Mapping[str, float] | None) -> dict[str, float]:
+def resolve_strengths(strengths: Mapping[str, float] | None, groups: tuple[str, ...] = GROUPS) -> dict[str, float]:
     """The factor of every group's weights: a strength of s is a factor of 1/sqrt(s), see ``m3n.features.Scaled``."""
     given = dict(strengths or {})
     for name, strength in given.items():
-        if name not in GROUPS:
-            raise ValueError(f"strengths names the group {name!r}; there are {GROUPS}")
+        if name not in groups:
+            raise ValueError(f"strengths names the group {name!r}; there are {groups}")
         if not 0.0 < strength < np.inf:
             raise ValueError(f"strengths[{name!r}] must be a positive finite number, got {strength}")
-    return {name: 1.0 / float(np.sqrt(given.get(name, 1.0))) for name in GROUPS}
+    return {name: 1.0 / float(np.sqrt(given.get(name, 1.0))) for name in groups}
 
 
-def read_weights(sample_weight: Any, count: int) -> np.ndarray | None:
-    """One number per sequence, not negative; None if all sequences count alike."""
+def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.ndarray | None:
+    """One number per example, not negative; None if all examples count alike."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (count,):
-        raise ValueError(f"sample_weight must have one number per sequence, shape ({count},), got {weights.shape}")
+        raise ValueError(f"sample_weight must have one number per {what}, shape ({count},), got {weights.shape}")
     bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
     if bad.size:
         raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be finite and not negative")
@@ -120,11 +120,9 @@ class Data:
 
     def only(self, sequences: np.ndarray) -> Data:
         """Some of the sequences, in the given order."""
-        lengths = self.lengths[sequences]
-        starts = (np.cumsum(self.lengths) - self.lengths)[sequences]
-        rows = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        rows = chosen_rows(self.lengths, sequences)
         weights = None if self.weights is None else self.weights[sequences]
-        return Data(self.matrix[rows], lengths, [self.labels[i] for i in sequences], weights)
+        return Data(self.matrix[rows], self.lengths[sequences], [self.labels[i] for i in sequences], weights)
 
     def fingerprint(self) -> str:
         """The same for the same data."""

@@ -1,0 +1,397 @@
+"""Labelling the nodes of graphs: pairwise models on trees, on graphs of low treewidth and, relaxed, on all others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from m3n import losses
+from m3n.backends import Threads
+from m3n.backends.threads import single_threaded_blas
+from m3n.estimators import graph_files
+from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels, row_map
+from m3n.estimators.inputs import flat_labels, read_labels
+from m3n.estimators.kernel_scores import KernelSettings, prediction_model, training_map
+from m3n.estimators.trained import Trained
+from m3n.estimators.training import read_weights
+from m3n.features import Copies, FeatureMap, Stack, graph_features
+from m3n.problem import Problem
+from m3n.solvers import Solver
+from m3n.structures import Factors, Graph, LoopyGraph, TooExpensive, Tree, relaxed_map
+
+INFERENCE = ("auto", "exact", "relaxed")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Labels of graphs, and how good they are at most.
+
+    Attributes
+    ----------
+    labels : list of lists
+        One list of labels per graph.
+    values : array (n,)
+        Score of these labels.
+    bounds : array (n,)
+        No labels have a higher score; equal to ``values`` where these are proved to be the best.
+    """
+
+    labels: list[list[Any]]
+    values: np.ndarray
+    bounds: np.ndarray
+
+
+class GraphLabeler(Trained):
+    """Labels for every node of a graph, trained to a certified optimum.
+
+    The score of a labelling is the sum over nodes of x W[:, label], over edges of a table of pairs of labels, and, if
+    edges have features z, of z V[:, label, label']. Edges have a direction: the table's rows are labels of their first
+    node.
+
+    On forests and on graphs of low treewidth everything is exact. Other graphs, such as pictures, are trained on a
+    relaxation to forests (``m3n.structures.LoopyGraph``): the certificate then speaks of the relaxed objective, which
+    is an upper bound of the exact one.
+
+    Parameters
+    ----------
+    objective : {"margin", "crf", "softmax_margin", "slack"}
+        Training objective, as in ``SequenceTagger``.
+    solver : str or Solver
+        "auto", a solver's name, or a solver object.
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2 against the mean loss of a graph; None means 1/n.
+    tol : float
+        Stop when the duality gap is at most this.
+    loss : {"hamming", "normalized_hamming"} or Loss
+        Label loss of every objective but "crf".
+    max_passes : float or None
+        Stop after so many passes over the data.
+    max_seconds : float or None
+        Stop after this much time.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
+    n_jobs : int or None
+        Threads; None takes every core.
+    random_state : int
+        Seed of a solver that draws random numbers, if it is given by its name.
+    verbose : bool
+        Show a progress bar.
+    inference : {"auto", "exact", "relaxed"}
+        Exact where the ``budget`` allows it, always exact or refused, or always relaxed where there are cycles.
+    budget : float
+        Table entries that exact inference may take for one graph.
+    agreement : float
+        For relaxed training: how strongly the multipliers that make copies of a node agree are regularised, relative
+        to ``lam``. Smaller numbers come closer to the linear programming relaxation and take more passes.
+    C : float or None
+        Another way to give ``lam``: C = 1/(lam n).
+    kernel : str, callable or None
+        A kernel on the features of nodes, as in ``SequenceTagger``.
+    degree, gamma, coef0 : float
+        Of the kernel.
+    kernel_params : mapping or None
+        Further arguments of the kernel.
+    approximation : {"nystroem", "random"}, transformer or None
+        Approximate features of the kernel.
+    components : int
+        How many.
+    support_tol : float
+        What a kernel model may forget, relative to the norm of its weights.
+
+    Attributes
+    ----------
+    classes_ : array (labels,)
+        The labels, sorted.
+    coef_ : array (attributes, labels)
+        Weights of node features. Not there with a kernel.
+    kernel_model_ : Support or Transformed
+        With a kernel: what prediction keeps.
+    pairs_ : array (labels, labels)
+        Scores of pairs of labels along an edge.
+    edge_coef_ : array (edge attributes, labels, labels) or None
+        Weights of edge features.
+    relaxed_ : bool
+        Whether training was relaxed.
+    certificate_ : Certificate
+        primal, dual and gap of the training objective, or of its relaxation.
+    trace_ : list of Record
+        How the certificate came about.
+    status_ : Status
+        Why training stopped.
+    solver_ : Solver
+        The solver that was used.
+    reason_ : str
+        Why ``solver="auto"`` chose it.
+    lam_ : float
+        The regularisation that was used.
+    n_features_in_ : int
+        Number of node attributes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import m3n
+    >>> picture = np.array([[0.0, 0.1, 0.9], [0.2, 0.0, 1.0], [0.1, 0.8, 0.9]])
+    >>> X, y = [m3n.grid_graph(picture)], [(picture > 0.5).astype(int)]
+    >>> labeler = m3n.GraphLabeler(lam=0.01).fit(X, y)
+    >>> labeler.predict(X)
+    [[0, 0, 1, 0, 0, 1, 0, 1, 1]]
+    """
+
+    def __init__(
+        self,
+        objective: str = "margin",
+        solver: str | Solver[Any] = "auto",
+        lam: float | None = None,
+        tol: float = 1e-3,
+        loss: str | losses.Loss = "hamming",
+        max_passes: float | None = None,
+        max_seconds: float | None = None,
+        rtol: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        verbose: bool = False,
+        inference: str = "auto",
+        budget: float = 1e5,
+        agreement: float = 0.01,
+        C: float | None = None,
+        kernel: str | Callable[..., Any] | None = None,
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        approximation: Any = None,
+        components: int = 500,
+        support_tol: float = 1e-6,
+    ):
+        self.objective = objective
+        self.solver = solver
+        self.lam = lam
+        self.tol = tol
+        self.loss = loss
+        self.max_passes = max_passes
+        self.max_seconds = max_seconds
+        self.rtol = rtol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.inference = inference
+        self.budget = budget
+        self.agreement = agreement
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.components = components
+        self.support_tol = support_tol
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> GraphLabeler:
+        """Train on labelled graphs.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            Each a tuple (node features, edges) or (node features, edges, edge features), or a networkx graph with
+            "features" at its nodes and, if at all, at its edges. ``m3n.grid_graph`` makes one of a picture.
+        y : sequence of labels
+            For every graph one label per node, in their order; arrays of the picture's shape and, for networkx,
+            dictionaries by node will do.
+        sample_weight : array (graphs,), optional
+            How often every graph counts; 0 leaves it out.
+
+        Returns
+        -------
+        GraphLabeler
+            The fitted estimator itself.
+        """
+        self._check_words()
+        kernel = self._kernel_settings()
+        reader = GraphReader()
+        graphs = reader.fit(X)
+        classes, labels = read_labels(node_labels(y, X), graphs.counts)
+        weights = read_weights(sample_weight, len(graphs.counts))
+        if weights is not None and not weights.all():
+            chosen = np.flatnonzero(weights)
+            graphs, labels, weights = graphs.only(chosen), [labels[i] for i in chosen], weights[chosen]
+        count = len(labels) if weights is None else float(weights.sum())
+        structure = self._structure(graphs, len(classes))
+        node, transformer = row_map(graphs.nodes, len(classes)), None
+        if kernel is not None:
+            node, transformer = training_map(kernel, graphs.nodes, len(classes))
+        edge = None if graphs.pairs is None else row_map(graphs.pairs, (len(classes), len(classes)))
+        features = graph_features(structure, node, edge, agreement=self.agreement)
+        settings = self._settings(classes, weights, count)
+        lam, scale = settings["lam"] or 1.0 / count, 1.0
+        if isinstance(structure, LoopyGraph):  # its examples are paths, of which a graph has many
+            parts = np.ones(structure.n) if weights is None else weights[structure.graph_of]
+            settings["sample_weight"], scale = (None if weights is None else parts), float(parts.sum()) / count
+        problem = Problem(structure, features, labels, **settings | {"lam": lam / scale})
+        result = self._minimize(problem, scale=scale)
+        self._keep(problem, result)
+        self.lam_ = lam
+        self.reader_, self.classes_, self.n_features_in_ = reader, classes, reader.width
+        self.relaxed_ = structure.relaxed
+        self._set_weights(features, result.w, kernel, transformer)
+        return self
+
+    def predict(self, X: Sequence[Any]) -> list[list[Any]]:
+        """The best labels of every graph, or where that is out of reach the best that were found.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            As in ``fit``.
+
+        Returns
+        -------
+        list of lists
+            One list of labels per graph, in the order of its nodes.
+        """
+        return self.predict_with_bounds(X).labels
+
+    def predict_with_bounds(self, X: Sequence[Any]) -> Labelled:
+        """Labels with their score and a bound on the best score; where the two are equal the labels are the best.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            As in ``fit``.
+        """
+        self._check_fitted()
+        if len(X) == 0:
+            return Labelled([], np.empty(0), np.empty(0))
+        graphs = self.reader_.read(X)
+        threads, theta = Threads(self.n_jobs), self._scores(graphs)
+        structure = self._structure(graphs, len(self.classes_))
+        names = np.array(self.classes_.tolist(), dtype=object)
+        cuts = np.concatenate([[0], np.cumsum(graphs.counts)])
+        if structure.relaxed:
+            edge_cuts = np.concatenate([[0], np.cumsum([len(e) for e in graphs.edges])])
+            pair = theta[1] if len(theta) == 2 else theta[1] + theta[2]
+            found = relaxed_map(
+                theta[0], np.concatenate(graphs.edges), pair, offsets=cuts, edge_offsets=edge_cuts, threads=threads
+            )
+            numbers, values, bounds = found.labels, found.values, found.bounds
+        else:
+            values, numbers = structure.hard(theta, threads)
+            bounds = values
+        labels = [part.tolist() for part in np.split(names[numbers], cuts[1:-1])]
+        return Labelled(labels, values, bounds)
+
+    def predict_marginals(self, X: Sequence[Any], temperature: float = 1.0) -> list[np.ndarray]:
+        """Probability of every label at every node under exp(score / temperature), where inference is exact.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            As in ``fit``.
+        temperature : float
+            Small values sharpen the distribution towards the prediction, large ones flatten it.
+
+        Returns
+        -------
+        list of arrays (nodes, labels)
+            Columns in the order of ``classes_``.
+        """
+        if not temperature > 0:
+            raise ValueError(f"temperature must be positive, got {temperature}")
+        self._check_fitted()
+        if len(X) == 0:
+            return []
+        graphs = self.reader_.read(X)
+        structure = self._structure(graphs, len(self.classes_))
+        if structure.relaxed:
+            raise ValueError(
+                "marginals of these graphs are out of reach: exact inference would take more than "
+                f"budget={self.budget:g} table entries; raise the budget, or ask for labels with predict"
+            )
+        _, marginals = structure.soft(self._scores(graphs), temperature, Threads(self.n_jobs))
+        return np.split(marginals[0], np.cumsum(graphs.counts)[:-1])
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """Share of nodes that are labelled correctly.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            As in ``fit``.
+        y : sequence of labels
+            The right labels.
+        """
+        predicted = self.predict(X)
+        gold = flat_labels(node_labels(y, X), np.array([len(labels) for labels in predicted]))
+        return float(np.mean([a == b for a, b in zip(gold, (x for labels in predicted for x in labels), strict=True)]))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that ``m3n.load`` reads.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced in one step.
+        """
+        self._check_fitted()
+        graph_files.save(self, path)
+
+    def _check_words(self) -> None:
+        super()._check_words()
+        if self.inference not in INFERENCE:
+            raise ValueError(f"unknown inference {self.inference!r}; choose one of {INFERENCE}")
+        if not self.budget > 0:
+            raise ValueError(f"budget must be positive, got {self.budget}")
+
+    def _structure(self, graphs: Graphs, labels: int) -> Graph:
+        """The output spaces: forests, graphs within the budget, or relaxed ones."""
+        tables = graphs.pairs is not None
+        try:
+            return Tree(graphs.counts, labels, graphs.edges, tables=tables)
+        except ValueError:  # cycles; edges have been checked by the reader
+            pass
+        if self.inference != "relaxed":
+            factors = [Factors(graphs.edges, shared=True), *([Factors(graphs.edges)] if tables else [])]
+            try:
+                return Graph(graphs.counts, labels, factors, budget=self.budget)
+            except TooExpensive:
+                if self.inference == "exact":
+                    raise
+        return LoopyGraph(graphs.counts, labels, graphs.edges, tables=tables)
+
+    def _set_weights(self, features: Stack, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
+        labels, pieces = len(self.classes_), features.split(w)
+        node: FeatureMap = features.maps[0]
+        own = pieces[0]
+        if isinstance(node, Copies):
+            own, _ = node.split(own)
+            node = node.map
+        for name in ("coef_", "kernel_model_"):
+            vars(self).pop(name, None)  # of another fit
+        if kernel is None:
+            self.coef_ = own.reshape(-1, labels)
+        else:
+            weights = own.reshape(-1, labels) if node.euclidean else own
+            self.kernel_model_ = prediction_model(kernel, node, transformer, weights, self.support_tol)
+        self.pairs_ = pieces[1].reshape(labels, labels)
+        self.edge_coef_ = pieces[2].reshape(-1, labels, labels) if len(pieces) > 2 else None
+
+    def _scores(self, graphs: Graphs) -> tuple[np.ndarray, ...]:
+        labels, threads = len(self.classes_), Threads(self.n_jobs)
+        with single_threaded_blas():
+            if hasattr(self, "kernel_model_"):
+                node = self.kernel_model_.scores(graphs.nodes, threads)
+            else:
+                node = _apply(row_map(graphs.nodes, labels), self.coef_, threads)
+            edge: tuple[np.ndarray, ...] = ()
+            if self.edge_coef_ is not None:
+                edge = (_apply(row_map(graphs.pairs, (labels, labels)), self.edge_coef_, threads),)
+        return (node, self.pairs_.copy(), *edge)
+
+
+def _apply(features: FeatureMap, weights: np.ndarray, threads: Threads) -> np.ndarray:
+    return features.scores(np.ascontiguousarray(weights).ravel(), (np.empty(features.shapes[0]),), threads)[0]

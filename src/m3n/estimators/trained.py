@@ -1,0 +1,130 @@
+"""What all estimators do alike: read the words of an objective, train, warn, and keep what training found."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from m3n import losses
+from m3n.callbacks import ProgressBar
+from m3n.certificate import Certificate, Record
+from m3n.estimators.base import Estimator
+from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective
+from m3n.loop import Result, Status, minimize
+from m3n.problem import Problem
+from m3n.solvers import Solver, resolve_solver
+
+
+class Trained(Estimator):
+    """An estimator that minimises an objective of the family, with a certificate.
+
+    The constructor of a subclass has the parameters below, under these names.
+    """
+
+    objective: str
+    solver: str | Solver[Any]
+    lam: float | None
+    C: float | None
+    tol: float
+    rtol: float
+    loss: str | losses.Loss
+    max_passes: float | None
+    max_seconds: float | None
+    n_jobs: int | None
+    random_state: int
+    verbose: bool
+    kernel: str | Callable[..., Any] | None
+    approximation: Any
+    support_tol: float
+
+    classes_: np.ndarray
+    lam_: float
+    certificate_: Certificate
+    trace_: list[Record]
+    status_: Status
+    solver_: Solver[Any]
+    reason_: str
+
+    def _check_words(self) -> None:
+        """Refuse wrong names and contradictions before the data are read."""
+        objective = resolve_objective(self.objective)
+        if objective.has_loss:
+            resolve_loss(self.loss)
+        resolve_lam(self.lam, self.C, 1.0)
+        resolve_solver(self.solver)
+
+    def _kernel_settings(self) -> KernelSettings | None:
+        """What the parameters say about a kernel, checked; None for linear models."""
+        if self.kernel is None and self.approximation is None:
+            return None
+        if not 0.0 <= self.support_tol < 1.0:
+            raise ValueError(f"support_tol must be at least 0 and below 1, got {self.support_tol}")
+        if self.kernel is None and isinstance(self.approximation, str):
+            raise ValueError(f"approximation={self.approximation!r} of which kernel? give kernel='rbf', for example")
+        names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
+        return KernelSettings(*(getattr(self, name) for name in names))
+
+    def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
+        """The label loss with label numbers for names, if the objective has one."""
+        return resolve_loss(self.loss).bind(classes.tolist()) if resolve_objective(self.objective).has_loss else None
+
+    def _settings(self, classes: np.ndarray, weights: np.ndarray | None, count: float) -> dict[str, Any]:
+        """Arguments of ``Problem`` besides structure, features and outputs; ``count``: examples, or their weight."""
+        objective = resolve_objective(self.objective)
+        return {
+            "loss": self._bound_loss(classes),
+            "lam": resolve_lam(self.lam, self.C, count),
+            "sample_weight": weights,
+            "temperature": objective.temperature,
+            "rescale": objective.rescale,
+            "n_jobs": self.n_jobs,
+        }
+
+    def _minimize(self, problem: Problem, start: Result | None = None, scale: float = 1.0) -> Result:
+        """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
+        with ExitStack() as stack:
+            callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
+            result = minimize(
+                problem,
+                self.solver,
+                tol=self.tol / scale,
+                rtol=self.rtol,
+                seed=self.random_state,
+                max_passes=self.max_passes,
+                max_seconds=self.max_seconds,
+                callbacks=callbacks,
+                start=start,
+            )
+        result = _scaled(result, scale)
+        if result.status is not Status.TOLERANCE:
+            from sklearn.exceptions import ConvergenceWarning
+
+            text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
+            text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
+            warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
+        return result
+
+    def _keep(self, problem: Problem, result: Result) -> None:
+        """How training went, under the names that all estimators share."""
+        self.lam_ = problem.lam
+        self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
+        self.solver_, self.reason_ = result.solver, result.reason
+
+
+def _scaled(result: Result, scale: float) -> Result:
+    """The result of a problem whose objective is ``scale`` times larger."""
+    if scale == 1.0:
+        return result
+    certificate = result.certificate
+    trace = [
+        replace(record, primal=scale * record.primal, dual=scale * record.dual, gap=scale * record.gap)
+        for record in result.trace
+    ]
+    certificate = replace(certificate, primal=scale * certificate.primal, dual=scale * certificate.dual)
+    return replace(result, certificate=certificate, trace=trace)
