@@ -9,7 +9,20 @@ from functools import partial
 from typing import Any
 
 import m3n
-from benchmarks import contests, convergence, growth, ingest, kernels, oracle, report, rivals, roofline, start
+from benchmarks import (
+    contests,
+    convergence,
+    graphs,
+    growth,
+    ingest,
+    kernels,
+    labelling,
+    oracle,
+    report,
+    rivals,
+    roofline,
+    start,
+)
 from benchmarks.contest import Options
 
 SUITES = {
@@ -20,6 +33,8 @@ SUITES = {
     "growth": growth.run,
     "roofline": roofline.run,
     "kernels": kernels.run,
+    "graphs": graphs.run,
+    "labelling": labelling.run,
     "rivals": rivals.run,
 }
 
