@@ -82,7 +82,7 @@ def _workspace(space):
 @implements("best", ChainSpace)
 def _best(space, i, theta, parts, work):
     s, length = space.labels, space.offsets[i + 1] - space.offsets[i]
-    transition, start, end = _tables(space, theta, length, work)
+    transition, start, end = tables_of(space, space.labels, theta, length, work)
     work.tables[0, :s, :s] = transition
     pair, forward, scores = (length + s + 2) * s, work.sequences[0], work.vectors[0]
     value = chain.viterbi(theta, start, end, theta, pair, length, space.edges, forward, work.tables, scores, parts)
@@ -110,7 +110,7 @@ def _slack_workspace(space, costs):
 @implements("slack", ChainSpace)
 def _slack(space, costs, i, theta, parts, work):
     s, length = space.labels, space.offsets[i + 1] - space.offsets[i]
-    transition, start, end = _tables(space, theta, length, work)
+    transition, start, end = tables_of(space, space.labels, theta, length, work)
     work.tables[0, :s, :s] = transition
     work.losses[: length * s] = 0.0
     add_costs(costs.label, i, work.losses, 1.0)
@@ -151,9 +151,8 @@ def _soft(space, i, theta, mu, work):
 
 
 @kernel
-def _tables(space, theta, length, work):
-    """Transition, start and end scores with -inf where the structure forbids."""
-    s = space.labels
+def tables_of(space, s, theta, length, work):
+    """Transition, start and end scores of s labels, with -inf where the structure forbids."""
     at = length * s
     for i in range(s):
         for j in range(s):
@@ -168,7 +167,7 @@ def _tables(space, theta, length, work):
 def _restricted(space, theta, length, mass, work, parts):
     """As ``chain.viterbi``, for the least score, over pairs with positive mass only."""
     s, forward = space.labels, work.plain[0]
-    transition, start, end = _tables(space, theta, length, work)
+    transition, start, end = tables_of(space, space.labels, theta, length, work)
     for j in range(s):
         forward[0, j] = theta[j] + start[j] if length > 1 or mass[j] > 0.0 else np.inf
     for t in range(1, length):
@@ -242,7 +241,7 @@ def list_parts(labelling, offsets, s, edges, out):
 def _marginals(space, theta, length, mu, work):
     """The kernels of the packed batch, on a batch of one."""
     s, at = space.labels, length * space.labels
-    transition, start, end = _tables(space, theta, length, work)
+    transition, start, end = tables_of(space, space.labels, theta, length, work)
     values, cuts = work.value, work.cuts
     cuts[1] = length
     node = theta[:at].reshape(length, s)

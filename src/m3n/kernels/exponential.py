@@ -8,6 +8,7 @@ in the last place.
 
 import math
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -50,3 +51,20 @@ def exp(x):
         p = p * r + c
     power = as_float(as_bits(p) + (as_bits(shifted) << 52))
     return power if x >= SMALLEST else 0.0
+
+
+@kernel
+def normalise(scores, count, mu):
+    """Scores become probabilities, all 0 if none is allowed; returns mu log-sum-exp."""
+    top, total = -np.inf, 0.0
+    for j in range(count):
+        top = max(top, scores[j])
+    if not top > -np.inf:
+        scores[:] = 0.0
+        return top
+    for j in range(count):
+        scores[j] = exp((scores[j] - top) / mu)
+        total += scores[j]
+    for j in range(count):
+        scores[j] /= total
+    return top + mu * math.log(total)

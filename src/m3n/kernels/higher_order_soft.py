@@ -18,7 +18,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.chain_scaled import SAFE
-from m3n.kernels.exponential import exp
+from m3n.kernels.exponential import exp, normalise
 from m3n.kernels.higher_order import begin, block_maxima, four
 from m3n.kernels.logarithm import log
 from m3n.kernels.vector import broadcast, load, multiply_add, splat, store, total
@@ -103,7 +103,7 @@ def _forward(machine, node, scores, end, mu, sequences, factors, vectors):
     count = levels[min(length, order)] - first
     for s in range(count):
         last[s] = closed[length - 1, s] + end[label[first + s]]
-    return value + _normalise(last, count, mu)
+    return value + normalise(last, count, mu)
 
 
 @kernel
@@ -211,23 +211,6 @@ def _column(machine, scores, closed, state, mu):
         for k in range(first, after):
             mass += exp((closed[machine.sources[k]] + scores[at + (k - first) * count] - top) / mu)
     return top, mass
-
-
-@kernel
-def _normalise(scores, count, mu):
-    """Scores become probabilities, all 0 if none is allowed; returns mu log-sum-exp."""
-    top, mass = -np.inf, 0.0
-    for s in range(count):
-        top = max(top, scores[s])
-    if not top > -np.inf:
-        scores[:] = 0.0
-        return top
-    for s in range(count):
-        scores[s] = exp((scores[s] - top) / mu)
-        mass += scores[s]
-    for s in range(count):
-        scores[s] /= mass
-    return top + mu * math.log(mass)
 
 
 @kernel

@@ -6,6 +6,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import implements
+from m3n.kernels.chain_block import tables_of
 from m3n.kernels.semi_markov import place, viterbi
 from m3n.kernels.semi_markov_soft import soft
 from m3n.kernels.vector import padded
@@ -58,7 +59,7 @@ def _workspace(space):
 @implements("best", SemiMarkovSpace)
 def _best(space, i, theta, parts, work):
     s, length = space.bounds.shape[0], space.lengths[i]
-    _tables(space, theta, length, work)
+    tables_of(space, space.bounds.shape[0], theta, length, work)
     work.tables[0, :s, :s] = work.transition
     node, segment = theta[: length * s], theta[(length + s + 2) * s :]
     scratch = work.totals, work.sequences, work.tables[0], work.vectors[0]
@@ -71,7 +72,7 @@ def _best(space, i, theta, parts, work):
 def _soft(space, i, theta, mu, work):
     s, length = space.bounds.shape[0], space.lengths[i]
     at = length * s
-    _tables(space, theta, length, work)
+    tables_of(space, space.bounds.shape[0], theta, length, work)
     theta[at : at + s * s + 2 * s] = 0.0
     node, counts = theta[:at].reshape(length, s), theta[at : at + s * s].reshape(s, s)
     starts, ends = theta[at + s * s : at + s * s + s], theta[at + s * s + s : at + s * s + 2 * s]
@@ -83,19 +84,6 @@ def _soft(space, i, theta, mu, work):
         weight, value, counts, starts, ends, work.sequences, work.tables, work.vectors, work.moves,
     )  # fmt: skip
     return value[0]
-
-
-@kernel
-def _tables(space, theta, length, work):
-    """Transition, start and end scores with -inf where the structure forbids."""
-    s = space.bounds.shape[0]
-    at = length * s
-    for i in range(s):
-        for j in range(s):
-            work.transition[i, j] = theta[at + i * s + j] + space.forbidden[i, j]
-    for j in range(s):
-        work.ends[0, j] = theta[at + s * s + j] + space.forbidden_start[j]
-        work.ends[1, j] = theta[at + s * s + s + j] + space.forbidden_end[j]
 
 
 @kernel

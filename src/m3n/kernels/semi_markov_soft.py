@@ -23,7 +23,7 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.chain_scaled import SAFE, exponentiate
-from m3n.kernels.exponential import exp
+from m3n.kernels.exponential import exp, normalise
 from m3n.kernels.logarithm import log
 from m3n.kernels.padded import add_products, product
 from m3n.kernels.semi_markov import add_up, place
@@ -73,7 +73,7 @@ def _forward(node, transition, start, end, segment, bounds, mu, sequences, table
     last = vectors[0]
     for j in range(labels):
         last[j] = closed[length, j] + end[j]
-    return value + _normalise(last, labels, mu)
+    return value + normalise(last, labels, mu)
 
 
 @kernel
@@ -149,23 +149,6 @@ def _column(closed, transition, j, mu):
         for i in range(transition.shape[0]):
             total += exp((closed[i] + transition[i, j] - top) / mu)
     return top, total
-
-
-@kernel
-def _normalise(scores, labels, mu):
-    """Scores become probabilities, all 0 if none is allowed; returns mu log-sum-exp."""
-    top, total = -np.inf, 0.0
-    for j in range(labels):
-        top = max(top, scores[j])
-    if not top > -np.inf:
-        scores[:] = 0.0
-        return top
-    for j in range(labels):
-        scores[j] = exp((scores[j] - top) / mu)
-        total += scores[j]
-    for j in range(labels):
-        scores[j] /= total
-    return top + mu * math.log(total)
 
 
 @kernel

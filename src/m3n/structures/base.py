@@ -192,6 +192,29 @@ class Structure(ABC):
         return tuple(np.empty(shape) for shape in self.shapes)
 
 
+class AddingStructure(Structure):
+    """A structure that can add to the parts of a labelling in place; encoding and subtracting follow from that."""
+
+    @abstractmethod
+    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
+        """Add amounts (n,) to the parts of a labelling."""
+
+    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
+        out = out if out is not None else self.empty()
+        for array in out:
+            array[...] = 0.0
+        self._add(labelling, self._weights(weights), out, SERIAL)
+        return out
+
+    def subtract(
+        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
+    ) -> None:
+        self._add(labelling, -self._weights(weights), parts, threads)
+
+    def _weights(self, weights: np.ndarray | None) -> np.ndarray:
+        return np.ones(self.n) if weights is None else weights
+
+
 def _span(rows: Sequence[Rows], shape: tuple[int, ...]) -> np.ndarray | None:
     """The first rows of examples whose rows follow one another."""
     if rows[0] is None:

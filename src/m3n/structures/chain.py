@@ -30,12 +30,13 @@ from m3n.kernels.chain_log import soft_log
 from m3n.kernels.chain_scaled import soft_scaled
 from m3n.kernels.vector import LINE
 from m3n.ragged import mask, ranges, sums
-from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
+from m3n.structures.labels import Words, cut_labels, join_labels
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
 
 
-class Chain(Structure):
+class Chain(AddingStructure):
     """Sequences of labels with pairwise scores between neighbours.
 
     Parameters
@@ -187,26 +188,12 @@ class Chain(Structure):
         return float(np.sqrt(2.0 * squares.max()))
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        if len(outputs) != self.n:
-            raise ValueError(f"{self.n} sequences but {len(outputs)} label sequences")
-        for i, (output, length) in enumerate(zip(outputs, self.lengths, strict=True)):
-            if len(output) != length:
-                raise ValueError(f"sequence {i} has {length} positions but {len(output)} labels")
-        rows = [check_labels(np.asarray(y), self.labels, f"sequence {i}") for i, y in enumerate(outputs)]
-        labelling = np.concatenate(rows)
+        labelling = join_labels(outputs, self.lengths, self.labels, Words())
         self._check_allowed(labelling)
         return labelling
 
     def unpack(self, labelling: np.ndarray) -> list[Any]:
-        labels, cuts = labelling.tolist(), self.offsets.tolist()
-        return [labels[a:b] for a, b in itertools.pairwise(cuts)]
-
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        out = out if out is not None else self.empty()
-        for array in out:
-            array[:] = 0.0
-        self._add(labelling, self._weights(weights), out, SERIAL)
-        return out
+        return cut_labels(labelling, self.offsets)
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         scores = np.empty(self.n)
@@ -216,11 +203,6 @@ class Chain(Structure):
 
         threads.run(lane, threads.lanes(self.offsets))
         return scores
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        self._add(labelling, -self._weights(weights), parts, threads)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         names = ("forbidden", "forbidden_start", "forbidden_end")
@@ -280,11 +262,7 @@ class Chain(Structure):
         s = -(-self.labels // padding) * padding
         return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
 
-    def _weights(self, weights: np.ndarray | None) -> np.ndarray:
-        return np.ones(self.n) if weights is None else weights
-
     def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
-        """Add amounts (n,) to the parts of a labelling."""
         node, *shared, edge = self._with_edges(parts)
 
         def lane(low: int, high: int) -> None:

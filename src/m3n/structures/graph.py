@@ -25,9 +25,11 @@ from m3n.kernels.elimination import Scratch, hard_many, scratch_for, soft_many
 from m3n.kernels.elimination_pairs import Pairs, pairs_for
 from m3n.kernels.graph_block import GraphSpace
 from m3n.ragged import ranges, sums
-from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.elimination import Bucket, Layout, Shape, TooWide, eliminate, forests, programme, table_entries
 from m3n.structures.factors import Factors
+from m3n.structures.labels import Words, cut_labels, join_labels
+from m3n.structures.lists import listed
 
 CHUNK = 1 << 17  # numbers of theta that are brought side by side at a time: 1 MB
 _MEMORY = threading.local()
@@ -37,7 +39,7 @@ class TooExpensive(ValueError):
     """Exact inference on a graph would take more than its budget."""
 
 
-class Graph(Structure):
+class Graph(AddingStructure):
     """Variables with the same labels, joined by factors.
 
     Parameters
@@ -130,34 +132,16 @@ class Graph(Structure):
         return float(np.sqrt(2.0 * squares.max()))
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        if len(outputs) != self.n:
-            raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
-        for i, (output, number) in enumerate(zip(outputs, self.nodes, strict=True)):
-            if len(output) != number:
-                raise ValueError(f"example {i} has {number} variables but {len(output)} labels")
-        return np.concatenate([check_labels(np.asarray(y), self.labels, f"example {i}") for i, y in enumerate(outputs)])
+        return join_labels(outputs, self.nodes, self.labels, Words("example", "variables", "outputs"))
 
     def unpack(self, labelling: np.ndarray) -> list[Any]:
-        labels, cuts = labelling.tolist(), self.offsets.tolist()
-        return [labels[a:b] for a, b in itertools.pairwise(cuts)]
-
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        out = out if out is not None else self.empty()
-        for array in out:
-            array[...] = 0.0
-        self._add(labelling, self._weights(weights), out)
-        return out
+        return cut_labels(labelling, self.offsets)
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         scores = np.zeros(self.n)
         for array, places, owners in zip(theta, self._places(labelling), self._owners(), strict=True):
             scores += np.bincount(owners, array.reshape(-1)[places], self.n)
         return scores
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        self._add(labelling, -self._weights(weights), parts)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         chosen = np.arange(self.n)[examples]
@@ -179,18 +163,13 @@ class Graph(Structure):
         return self.nodes + sum(np.diff(given.first) for given in self.factors)
 
     def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        owners, listed, before = np.concatenate(self._owners()), [], np.zeros(self.n, np.int64)
+        owners, numbers, before = np.concatenate(self._owners()), [], np.zeros(self.n, np.int64)
         sizes = self._programme.sizes
         for places, owner, span, size in zip(self._places(labelling), self._owners(), self.spans(), sizes, strict=True):
             first = np.zeros(self.n + 1, np.int64) if span is None else span
-            listed.append(places + (before - first[:-1] * size)[owner])
+            numbers.append(places + (before - first[:-1] * size)[owner])
             before = before + (size if span is None else np.diff(first) * size)
-        numbers = np.concatenate(listed)
-        order, counts = np.lexsort((numbers, owners)), self.most_parts()
-        columns = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-        parts = np.zeros((self.n, int(counts.max())), np.int64)
-        parts[owners[order], columns] = numbers[order]
-        return parts, counts
+        return listed(owners, np.concatenate(numbers), self.n, int(self.most_parts().max()))
 
     def space(self) -> GraphSpace:
         return GraphSpace(*self._plan, self._most_entries, self.width, int(self.nodes.max()))
@@ -293,8 +272,7 @@ class Graph(Structure):
         firsts = [self.offsets, *(given.first for given in self.factors)]
         return [np.repeat(np.arange(self.n), np.diff(first)) for first in firsts]
 
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts) -> None:
-        """Add amounts (n,) to the parts of a labelling."""
+    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         for array, places, owner, span in zip(
             parts, self._places(labelling), self._owners(), self.spans(), strict=True
         ):
@@ -303,9 +281,6 @@ class Graph(Structure):
                 flat += np.bincount(places, amounts[owner], len(flat))
             else:
                 flat[places] += amounts[owner]
-
-    def _weights(self, weights: np.ndarray | None) -> np.ndarray:
-        return np.ones(self.n) if weights is None else weights
 
     def _scratch(self) -> tuple[Scratch, Pairs]:
         """Memory of this thread for the largest example, kept while the structure lives: new pages cost a pass."""

@@ -15,7 +15,6 @@ of histories that may follow one another (labels^(order+1) if all are allowed). 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -26,12 +25,13 @@ from m3n.kernels import higher_order as kernels
 from m3n.kernels.higher_order_block import HigherOrderSpace
 from m3n.kernels.higher_order_soft import soft
 from m3n.ragged import ranges, sums
-from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.histories import Histories
+from m3n.structures.labels import Words, cut_labels, join_labels
 from m3n.structures.lists import listed
 
 
-class HigherOrderChain(Structure):
+class HigherOrderChain(AddingStructure):
     """Sequences of labels with scores of several labels in a row.
 
     Parameters
@@ -167,37 +167,18 @@ class HigherOrderChain(Structure):
         return float(np.sqrt(2.0 * squares.max()))
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        if len(outputs) != self.n:
-            raise ValueError(f"{self.n} sequences but {len(outputs)} label sequences")
-        for i, (output, length) in enumerate(zip(outputs, self.lengths, strict=True)):
-            if len(output) != length:
-                raise ValueError(f"sequence {i} has {length} positions but {len(output)} labels")
-        rows = [check_labels(np.asarray(y), self.labels, f"sequence {i}") for i, y in enumerate(outputs)]
-        labelling = np.concatenate(rows)
+        labelling = join_labels(outputs, self.lengths, self.labels, Words())
         self._check_allowed(labelling)
         return labelling
 
     def unpack(self, labelling: np.ndarray) -> list[Any]:
-        labels, cuts = labelling.tolist(), self.offsets.tolist()
-        return [labels[a:b] for a, b in itertools.pairwise(cuts)]
-
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        out = out if out is not None else self.empty()
-        for array in out:
-            array[:] = 0.0
-        self._add(labelling, np.ones(self.n) if weights is None else weights, out)
-        return out
+        return cut_labels(labelling, self.offsets)
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         at, owner = self._shared_parts(labelling)
         own = theta[0][np.arange(len(labelling)), labelling]
         scores = np.add.reduceat(own, self.offsets[:-1])
         return scores + np.bincount(owner, self._joined(theta)[at], minlength=self.n)
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        self._add(labelling, -np.ones(self.n) if weights is None else -weights, parts)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         part = self._with(self.lengths[examples])
@@ -255,8 +236,7 @@ class HigherOrderChain(Structure):
         last = s * s + s + labelling[self.offsets[1:] - 1]
         return np.concatenate([at[at >= 0], last]), np.concatenate([owner[at >= 0], np.arange(self.n)])
 
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts) -> None:
-        """Add amounts (n,) to the parts of a labelling."""
+    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         at, owner = self._shared_parts(labelling)
         parts[0][np.arange(len(labelling)), labelling] += np.repeat(amounts, self.lengths)
         shared = self._joined(parts)

@@ -33,14 +33,14 @@ structural SVMs when exact inference is intractable", 2008.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.structures.base import Examples, Rows, Structure, check_labels
+from m3n.structures.base import Examples, Rows, Structure
+from m3n.structures.labels import Words, cut_labels, join_labels
 from m3n.structures.tree import Tree
 
 
@@ -98,19 +98,13 @@ class LoopyGraph(Tree):
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Labels of nodes, given to all of their copies."""
-        if len(outputs) != self.graphs:
-            raise ValueError(f"{self.graphs} graphs but {len(outputs)} outputs")
-        for i, (output, count) in enumerate(zip(outputs, self.positions(), strict=True)):
-            if len(output) != count:
-                raise ValueError(f"graph {i} has {count} nodes but {len(output)} labels")
-        checked = [check_labels(np.asarray(y), self.labels, f"graph {i}") for i, y in enumerate(outputs)]
-        return np.concatenate(checked)[self.owner]
+        words = Words("graph", "nodes", "outputs")
+        return join_labels(outputs, self.positions(), self.labels, words)[self.owner]
 
     def unpack(self, labelling: np.ndarray) -> list[Any]:
         """Labels of nodes, graph by graph: what most of their copies say, the lowest of them if there is a tie."""
         votes = np.bincount(self.owner * self.labels + labelling, minlength=int(self.node_offsets[-1]) * self.labels)
-        labels = votes.reshape(-1, self.labels).argmax(axis=1).tolist()
-        return [labels[a:b] for a, b in itertools.pairwise(self.node_offsets.tolist())]
+        return cut_labels(votes.reshape(-1, self.labels).argmax(axis=1), self.node_offsets)
 
     def positions(self) -> np.ndarray:
         return np.diff(self.node_offsets)

@@ -26,12 +26,12 @@ from m3n.kernels import semi_markov, semi_markov_soft
 from m3n.kernels.semi_markov_block import SemiMarkovSpace
 from m3n.kernels.vector import LINE
 from m3n.ragged import mask, ranges, sums
-from m3n.structures.base import Examples, Parts, Rows, Structure
+from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.lists import listed
 from m3n.structures.segments import Rules, Segments, bounds_of, log_counts
 
 
-class SemiMarkov(Structure):
+class SemiMarkov(AddingStructure):
     """Sequences cut into labelled segments.
 
     Parameters
@@ -162,23 +162,11 @@ class SemiMarkov(Structure):
     def labels_of(self, labelling: np.ndarray) -> np.ndarray:
         return labelling % self.labels
 
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        out = out if out is not None else self.empty()
-        for array in out:
-            array[:] = 0.0
-        self._add(labelling, np.ones(self.n) if weights is None else weights, out)
-        return out
-
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         scores = np.zeros(self.n)
         for array, at, owner in zip(theta, *self._parts_of(labelling), strict=True):
             scores += np.bincount(owner, array.ravel()[at], minlength=self.n)
         return scores
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        self._add(labelling, -np.ones(self.n) if weights is None else -weights, parts)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         part = SemiMarkov(self.lengths[examples], self.labels, self.bounds, **self._forbidden())
@@ -249,8 +237,7 @@ class SemiMarkov(Structure):
         ]
         return places, [np.repeat(everyone, self.lengths), sequence[inner], everyone, everyone, sequence]
 
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts) -> None:
-        """Add amounts (n,) to the parts of a labelling."""
+    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         for k, (array, at, owner) in enumerate(zip(parts, *self._parts_of(labelling), strict=True)):
             if k in (0, 4):  # every part once
                 array.reshape(-1)[at] += amounts[owner]
