@@ -6,7 +6,7 @@ import scipy.sparse
 
 from m3n.backends import SERIAL, Threads
 from m3n.checks import check_adjoint
-from m3n.features import BinaryLabels, Dense, Kernel, Observed, RepeatedTables, Scaled, Sparse, Stack
+from m3n.features import BinaryLabels, Dense, Kernel, Observed, Scaled, Sparse, Stack, Table
 
 EXAMPLES, ATTRIBUTES, LABELS, PAIRS = 7, 5, 3, 2
 
@@ -22,9 +22,7 @@ def maps(random):
         "sparse": BinaryLabels(Sparse(scipy.sparse.csr_array(X), LABELS)),
         "one label": BinaryLabels(Dense(X, 1)),
         "kernel": BinaryLabels(Kernel(X, LABELS, "rbf")),
-        "tables": RepeatedTables(EXAMPLES, PAIRS, 2, 2),
-        "no tables": RepeatedTables(EXAMPLES, 0, 2, 2),
-        "both": Stack(BinaryLabels(Dense(X, LABELS)), Scaled(RepeatedTables(EXAMPLES, PAIRS, 2, 2), 0.5)),
+        "both": Stack(BinaryLabels(Dense(X, LABELS)), Scaled(BinaryLabels(Dense(X, PAIRS)), 0.5)),
     }
 
 
@@ -49,18 +47,7 @@ def test_only_ones_score(random):
             np.testing.assert_allclose(node[:, 1].reshape(EXAMPLES, LABELS), X @ W)
 
 
-def test_tables_are_those_of_the_pairs(random):
-    features, T = RepeatedTables(EXAMPLES, PAIRS, 2, 2), random.normal(size=(PAIRS, 2, 2))
-    (pair,) = filled(features, T.ravel())
-    for i in range(EXAMPLES):
-        np.testing.assert_array_equal(pair[i * PAIRS : (i + 1) * PAIRS], T)
-    parts = (random.normal(size=pair.shape),)
-    by_hand = parts[0].reshape(EXAMPLES, PAIRS, 2, 2).sum(axis=0).ravel()
-    for threads in (Threads(1), Threads(3)):
-        np.testing.assert_allclose(features.adjoint(parts, threads), by_hand)
-
-
-@pytest.mark.parametrize("name", ["dense", "sparse", "one label", "tables", "both"])
+@pytest.mark.parametrize("name", ["dense", "sparse", "one label", "both"])
 def test_rows_score_the_same(name, random):
     """Runs: part j meets weight runs[e] + j. Lists: weight k scores part columns[k], the last of a list ~columns[k]."""
     features = maps(random)[name]
@@ -123,7 +110,7 @@ def test_kernels_keep_their_inner_product(random):
 
 def test_maps_that_do_not_fit_are_refused(random):
     with pytest.raises(ValueError, match=r"one array \(n, labels\)"):
-        BinaryLabels(RepeatedTables(2, 3, 2, 2))
+        BinaryLabels(Table(2, 2, 2))
     X = scipy.sparse.csr_array(np.eye(3))
     with pytest.raises(TypeError, match="BinaryLabels of Observed cannot be written out"):
         BinaryLabels(Observed(X, scipy.sparse.csr_array(np.eye(3, dtype=bool)))).rows()

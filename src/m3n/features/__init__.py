@@ -6,7 +6,7 @@ from m3n.features.dense import Dense
 from m3n.features.graphs import graph_features
 from m3n.features.kernel import CliqueKernel, Kernel
 from m3n.features.kernel_functions import KernelFunction
-from m3n.features.multilabel import BinaryLabels, RepeatedTables
+from m3n.features.multilabel import BinaryLabels
 from m3n.features.nothing import NoFeatures
 from m3n.features.observed import Observed, ObservedTable, observed_pairs, observed_transitions
 from m3n.features.scaled import Scaled
@@ -17,6 +17,6 @@ from m3n.features.vectorizer import AttributeVectorizer
 
 __all__ = [
     "CHUNKING", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Copies", "Dense", "FeatureMap", "Kernel",
-    "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "RepeatedTables", "Scaled", "Sparse", "Stack", "Table",
+    "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled", "Sparse", "Stack", "Table",
     "Templates", "chain_features", "graph_features", "observed_pairs", "observed_transitions",
 ]  # fmt: skip

@@ -1,15 +1,12 @@
 """Features of multilabel problems: graphs with the same binary variables in every example.
 
-Example i has L variables, one per label, with the values 0 and 1, and m factors, the same pairs of variables in all
-examples:
+Example i has L variables, one per label, with the values 0 and 1:
 
-    node[i L + l, v]             = v <x_i, W[:, l]>         one weight vector per label; the value 0 scores 0
-    pair[i m + p, v, v']         = T[p, v, v']              one table per pair of labels, the same in all examples
+    node[i L + l, v] = v <x_i, W[:, l]>        one weight vector per label; the value 0 scores 0
 
-Where a structure takes tables that all examples share, as ``Multilabel`` does, a ``Table`` per pair does the same in
-less memory. X is used as it is, one row per example.
+Pairs of labels have a ``Table`` each, which all examples share. X is used as it is, one row per example.
 
-Cost of the scores and of the adjoint: that of X W, and O(n (L + m)).
+Cost of the scores and of the adjoint: that of X W, and O(n L).
 """
 
 from __future__ import annotations
@@ -82,45 +79,6 @@ class BinaryLabels(FeatureMap):
     def _ones(self, parts: Parts) -> Parts:
         """What the value 1 of every variable has."""
         return (np.ascontiguousarray(parts[0][:, 1]).reshape(self.map.shapes[0]),)
-
-
-class RepeatedTables(FeatureMap):
-    """theta[i tables + p] = T[p]: every example has the same factors, each with a table of its own.
-
-    Parameters
-    ----------
-    examples : int
-        Number of examples.
-    tables : int
-        Number of factors of an example.
-    *shape : int
-        Shape of a table, for example ``2, 2`` for pairs of binary variables.
-    """
-
-    def __init__(self, examples: int, tables: int, *shape: int):
-        self.examples, self.tables, self.shape = examples, tables, shape
-        self.dim = tables * int(np.prod(shape))
-        self.shapes = ((examples * tables, *shape),)
-
-    def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
-        out[0].reshape(self.examples, self.dim)[...] = w
-        return out
-
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        whole = parts[0].reshape(self.examples, self.dim)
-        pieces = threads.run(lambda low, high: whole[low:high].sum(axis=0), threads.rows(self.examples))
-        return np.sum(pieces, axis=0)
-
-    def norms(self) -> Parts:
-        return (np.ones(self.examples * self.tables),)
-
-    def rows(self) -> SparseRows:
-        """One row per example, with all of its tables."""
-        n = self.examples
-        return SparseRows(np.arange(n + 1), np.zeros(n, np.int64), np.ones(n), np.full(n, self.dim), (n,))
-
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
-        return RepeatedTables(len(_examples(rows[0], self.examples, self.tables)), self.tables, *self.shape)
 
 
 def _examples(rows: Rows, examples: int, each: int) -> np.ndarray:
