@@ -8,9 +8,11 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import m3n
+from m3n.checks import brute_force
 from m3n.estimators.graph_inputs import GraphReader
+from m3n.features.copies import agreement_matrix
 from m3n.io.model_file import ModelFileError
-from m3n.structures import TooExpensive
+from m3n.structures import LoopyGraph, TooExpensive
 
 SETTINGS = {"lam": 0.02, "tol": 1e-2, "n_jobs": 1}
 RELAXED = {"lam": 0.02, "tol": 0.0, "rtol": 0.02, "agreement": 0.1, "inference": "relaxed", "n_jobs": 1}
@@ -109,6 +111,24 @@ def test_relaxed_training():
     assert (found.bounds >= best.values - 1e-9).all()
     with pytest.raises(ValueError, match="marginals of these graphs are out of reach"):
         relaxed.predict_marginals(X_new)
+
+
+def test_relaxed_certificate_from_scratch():
+    """From the model's weights and multipliers: J on paths, by maximising over every labelling of their copies."""
+    X, y = pictures(2, 4)
+    labeler = m3n.GraphLabeler(**RELAXED).fit(X, y)
+    structure = LoopyGraph([16, 16], 2, [edges for _, edges, _ in X], tables=True)
+    gold = structure.pack([labels.ravel() for labels in y])
+    nodes, pairs = np.concatenate([x for x, _, _ in X]), np.concatenate([z for _, _, z in X])
+    delta = agreement_matrix(structure.owner) @ labeler.multipliers_
+    node = (nodes @ labeler.coef_)[structure.owner] * structure.portion[:, None] + delta
+    edge = np.einsum("ea,abc->ebc", pairs, labeler.edge_coef_)[structure.edge_order]
+    node += structure.portion[:, None] * (np.arange(2) != gold[:, None])
+    best, _ = brute_force(structure, (node, labeler.pairs_, edge), 0.0)
+    risk = (best - structure.score((node, labeler.pairs_, edge), gold)).sum() / 2
+    weights = labeler.coef_, labeler.pairs_, labeler.edge_coef_, np.sqrt(labeler.agreement) * labeler.multipliers_
+    primal = labeler.lam_ / 2 * sum((part**2).sum() for part in weights) + risk
+    assert primal == pytest.approx(labeler.certificate_.primal)
 
 
 def test_too_expensive():

@@ -60,6 +60,22 @@ def test_scores_are_sums_over_the_support(data, tagger):
     assert f"{model.size} support inputs of {model.trained_on}" in str(model)
 
 
+def test_certificate_from_scratch(data, tagger):
+    """J of what the model keeps, by the kernel's values and Viterbi alone."""
+    X, y = data
+    model, lengths = tagger.kernel_model_, [len(sequence) for sequence in X]
+    inputs, gold = np.concatenate(X), np.searchsorted(tagger.classes_, np.concatenate(y))
+    gamma = model.function.gamma
+    node = (gamma * inputs @ model.inputs.T + 1) ** 2 @ model.coefficients
+    structure = m3n.structures.Chain(lengths, 2)
+    tables = tagger.transitions_, tagger.start_, tagger.end_
+    best = structure.hard((node + (np.arange(2) != gold[:, None]), *tables))[0]
+    risk = (best - structure.score((node, *tables), gold)).mean()
+    gram = (gamma * model.inputs @ model.inputs.T + 1) ** 2
+    square = np.sum(model.coefficients * (gram @ model.coefficients)) + sum((table**2).sum() for table in tables)
+    assert tagger.lam_ / 2 * square + risk == pytest.approx(tagger.certificate_.primal, rel=1e-5)
+
+
 @pytest.mark.parametrize("tolerance", [0.0, 0.01, 0.2])
 def test_what_is_left_out_hardly_counts(tolerance, data, tagger):
     X, y = data

@@ -19,7 +19,7 @@ import m3n
 from m3n import Problem, losses, minimize
 from m3n.checks import check_problem
 from m3n.estimators import MultilabelClassifier
-from m3n.features import BinaryLabels, Dense, RepeatedTables, Sparse, Stack, Table
+from m3n.features import BinaryLabels, Dense, Sparse, Stack, Table
 from m3n.io import model_file
 from m3n.kernels.blocks import local_scores
 from m3n.losses import Hamming
@@ -109,7 +109,7 @@ def test_block_methods_see_the_same_scores(repeated, random):
     tables = [Table(2, 2) for _ in pairs]
     if repeated:
         own = Factors.packed(np.tile(pairs, (n, 1)), np.arange(n + 1) * len(pairs), shared=False)
-        structure, tables = Graph(np.full(n, LABELS), 2, [own]), [RepeatedTables(n, len(pairs), 2, 2)]
+        structure, tables = Graph(np.full(n, LABELS), 2, [own]), [Dense(np.tile(np.eye(len(pairs)), (n, 1)), (2, 2))]
     features = Stack(BinaryLabels(Dense(X, LABELS)), *tables)
     problem = Problem(structure, features, Y, temperature=1.0, lam=0.1, n_jobs=1)
     w, blocks = random.normal(size=problem.dim), problem.blocks
@@ -261,3 +261,16 @@ def test_damaged_files(name, message, random, tmp_path):
     model_file.write(tmp_path / "model.m3n", kind, meta, tensors)
     with pytest.raises(model_file.ModelFileError, match=message):
         m3n.load(tmp_path / "model.m3n")
+
+
+@pytest.mark.parametrize("settings", [{"kernel": "rbf"}, {"kernel": "rbf", "approximation": "nystroem"}])
+def test_kernels(settings, random, tmp_path):
+    """Labels that depend on the product of two attributes."""
+    X = random.normal(size=(80, 2))
+    Y = np.stack([X[:, 0] * X[:, 1] > 0, X[:, 0] * X[:, 1] < 0.5], axis=1).astype(int)
+    model = MultilabelClassifier(lam=0.01, tol=1e-2, n_jobs=1, **settings).fit(X, Y)
+    assert model.certificate_.gap <= 1e-2
+    assert model.score(X, Y) > 0.8 > MultilabelClassifier(lam=0.01, tol=1e-2).fit(X, Y).score(X, Y) + 0.2
+    assert not hasattr(model, "coef_")
+    model.save(tmp_path / "model.m3n")
+    np.testing.assert_array_equal(m3n.load(tmp_path / "model.m3n").predict_proba(X), model.predict_proba(X))

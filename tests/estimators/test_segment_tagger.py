@@ -7,6 +7,7 @@ from sklearn.base import clone
 import m3n
 from m3n.estimators.segments import filled, from_iob, read_segments, to_iob
 from m3n.io import model_file
+from m3n.structures import SemiMarkov
 
 SETTINGS = {"lam": 0.01, "tol": 1e-2, "n_jobs": 1}
 NAMES = ("Ada", "Alan", "Grace", "Kurt")
@@ -131,6 +132,45 @@ def test_files(data, tagger, tmp_path):
     own = m3n.SegmentTagger(segment_features=lambda words, b, e: [str(e - b)], **SETTINGS).fit(X, y)
     with pytest.raises(TypeError, match="never hold code: use pickle"):
         own.save(tmp_path / "own.m3n")
+
+
+def test_kernels(tmp_path):
+    """A segment is where the product of two numbers is positive."""
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(5, 2)) for _ in range(30)]
+    y = [from_iob(["B-plus" if a * b > 0 else "O" for a, b in x.tolist()]) for x in X]
+    tagger = m3n.SegmentTagger(kernel="poly", degree=2, **SETTINGS).fit(X, y)
+    assert tagger.score(X, y) > 0.9 > m3n.SegmentTagger(**SETTINGS).fit(X, y).score(X, y) + 0.1
+    assert tagger.kernel_model_.size <= 150
+    tagger.save(tmp_path / "model.m3n")
+    assert m3n.load(tmp_path / "model.m3n").predict(X) == tagger.predict(X)
+
+
+def test_certificate_from_scratch(data, tagger):
+    """J by listing every segmentation of the first sentences, from the model's own numbers."""
+    X, y = (part[:8] for part in data)
+    model = m3n.SegmentTagger(**SETTINGS).fit(X, y)
+    lengths, names = [len(words) for words in X], model.classes_.tolist()
+    structure = SemiMarkov(lengths, len(names), model.max_lengths_)
+    gold = structure.pack([
+        [(b, e, names.index(label)) for b, e, label in filled(given, length, "O")]
+        for given, length in zip(y, lengths, strict=True)
+    ])  # fmt: skip
+    _, theta, _ = model._scores(X)
+    labels, risk = structure.labels_of(gold), 0.0
+    for i in range(len(X)):
+        alone, rows = structure.select(np.array([i]))
+        mine = [array if row is None else array[row] for array, row in zip(theta, rows, strict=True)]
+        right = labels[structure.offsets[i] : structure.offsets[i + 1]]
+        values = [
+            sum((a * b).sum() for a, b in zip(mine, alone.encode(out), strict=True))
+            + (alone.labels_of(out) != right).sum()
+            for out in structure.enumerate(i)
+        ]
+        risk += max(values) - sum((a * b).sum() for a, b in zip(mine, alone.encode(gold[rows[0]]), strict=True))
+    weights = model.coef_, model.segment_coef_, model.transitions_, model.start_, model.end_
+    primal = model.lam_ / 2 * sum((part**2).sum() for part in weights) + risk / len(X)
+    assert primal == pytest.approx(model.certificate_.primal)
 
 
 def test_conventions(tagger):

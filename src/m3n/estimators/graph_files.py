@@ -41,6 +41,7 @@ def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> GraphLabele
     labeler = GraphLabeler(**model_parts.restored_params(meta))
     model_parts.restore(labeler, meta)
     labeler.reader_, labeler.relaxed_ = GraphReader(**meta["reader"]), meta["relaxed"]
+    labeler.multipliers_ = None
     labels, width = len(labeler.classes_), labeler.reader_.width
     labeler.n_features_in_ = width
     model_parts.restore_weights(labeler, meta, tensors, (width, labels))

@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.inputs import Matrix, chosen_rows
-from m3n.features import Dense, FeatureMap, Sparse
 
 KEY = "features"
 
@@ -86,11 +85,6 @@ class GraphReader:
         if self.pair_width is not None:
             pairs = _stack([pairs for _, _, pairs in read if pairs is not None], self.pair_width)
         return Graphs(stacked, counts, [edges for _, edges, _ in read], pairs)
-
-
-def row_map(matrix: Matrix, labels: int | tuple[int, ...]) -> FeatureMap:
-    """The linear map of a matrix."""
-    return Sparse(matrix, labels) if scipy.sparse.issparse(matrix) else Dense(matrix, labels)
 
 
 def node_labels(y: Any, X: Sequence[Any]) -> list[Any]:

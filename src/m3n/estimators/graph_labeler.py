@@ -13,9 +13,9 @@ from m3n import losses
 from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import graph_files
-from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels, row_map
-from m3n.estimators.inputs import flat_labels, read_labels
-from m3n.estimators.kernel_scores import KernelSettings, prediction_model, training_map
+from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
+from m3n.estimators.inputs import flat_labels, linear_map, linear_scores, read_labels
+from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights
 from m3n.features import Copies, FeatureMap, Stack, graph_features
@@ -116,6 +116,10 @@ class GraphLabeler(Trained):
         Weights of edge features.
     relaxed_ : bool
         Whether training was relaxed.
+    multipliers_ : array (rows, labels) or None
+        After relaxed training: what copies of nodes of the training graphs were given to agree, in the order of
+        ``m3n.features.Copies``. Prediction does not need them, and files do not hold them; with them the certificate
+        can be computed anew.
     certificate_ : Certificate
         primal, dual and gap of the training objective, or of its relaxation.
     trace_ : list of Record
@@ -222,10 +226,8 @@ class GraphLabeler(Trained):
             graphs, labels, weights = graphs.only(chosen), [labels[i] for i in chosen], weights[chosen]
         count = len(labels) if weights is None else float(weights.sum())
         structure = self._structure(graphs, len(classes))
-        node, transformer = row_map(graphs.nodes, len(classes)), None
-        if kernel is not None:
-            node, transformer = training_map(kernel, graphs.nodes, len(classes))
-        edge = None if graphs.pairs is None else row_map(graphs.pairs, (len(classes), len(classes)))
+        node, transformer = self._attribute_map(kernel, graphs.nodes, len(classes))
+        edge = None if graphs.pairs is None else linear_map(graphs.pairs, (len(classes), len(classes)))
         features = graph_features(structure, node, edge, agreement=self.agreement)
         settings = self._settings(classes, weights, count)
         lam, scale = settings["lam"] or 1.0 / count, 1.0
@@ -366,32 +368,19 @@ class GraphLabeler(Trained):
     def _set_weights(self, features: Stack, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
         labels, pieces = len(self.classes_), features.split(w)
         node: FeatureMap = features.maps[0]
-        own = pieces[0]
+        own, self.multipliers_ = pieces[0], None
         if isinstance(node, Copies):
-            own, _ = node.split(own)
+            own, self.multipliers_ = node.split(own)
             node = node.map
-        for name in ("coef_", "kernel_model_"):
-            vars(self).pop(name, None)  # of another fit
-        if kernel is None:
-            self.coef_ = own.reshape(-1, labels)
-        else:
-            weights = own.reshape(-1, labels) if node.euclidean else own
-            self.kernel_model_ = prediction_model(kernel, node, transformer, weights, self.support_tol)
+        self._set_attribute_weights(kernel, node, transformer, own)
         self.pairs_ = pieces[1].reshape(labels, labels)
         self.edge_coef_ = pieces[2].reshape(-1, labels, labels) if len(pieces) > 2 else None
 
     def _scores(self, graphs: Graphs) -> tuple[np.ndarray, ...]:
-        labels, threads = len(self.classes_), Threads(self.n_jobs)
+        threads = Threads(self.n_jobs)
         with single_threaded_blas():
-            if hasattr(self, "kernel_model_"):
-                node = self.kernel_model_.scores(graphs.nodes, threads)
-            else:
-                node = _apply(row_map(graphs.nodes, labels), self.coef_, threads)
+            node = self._attribute_scores(graphs.nodes, threads)
             edge: tuple[np.ndarray, ...] = ()
             if self.edge_coef_ is not None:
-                edge = (_apply(row_map(graphs.pairs, (labels, labels)), self.edge_coef_, threads),)
+                edge = (linear_scores(graphs.pairs, self.edge_coef_, threads),)
         return (node, self.pairs_.copy(), *edge)
-
-
-def _apply(features: FeatureMap, weights: np.ndarray, threads: Threads) -> np.ndarray:
-    return features.scores(np.ascontiguousarray(weights).ravel(), (np.empty(features.shapes[0]),), threads)[0]

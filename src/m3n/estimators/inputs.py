@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from m3n.backends import Threads
 from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse, Templates
 from m3n.io.sentences import Sentences, numbered
 from m3n.ragged import numbers
@@ -61,9 +62,20 @@ class SequenceReader:
             return self.vectorizer.transform(sequences), lengths
         return _join(sequences, self.kind, self.width), lengths
 
-    def node_map(self, matrix: Matrix, labels: int) -> FeatureMap:
-        """The feature map of a matrix that ``fit`` or ``read`` returned."""
-        return Dense(matrix, labels) if self.kind == "dense" else Sparse(matrix, labels)
+
+def linear_map(matrix: Matrix, labels: int | tuple[int, ...]) -> FeatureMap:
+    """The linear map of a matrix, dense or sparse."""
+    return Sparse(matrix, labels) if scipy.sparse.issparse(matrix) else Dense(matrix, labels)
+
+
+def linear_scores(matrix: Matrix, weights: np.ndarray, threads: Threads) -> np.ndarray:
+    """The scores of all rows under weights (attributes, \\*labels)."""
+    return map_scores(linear_map(matrix, weights.shape[1:]), weights.ravel(), threads)
+
+
+def map_scores(features: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
+    """What a map with a single part array makes of weights."""
+    return features.scores(np.ascontiguousarray(w), (np.empty(features.shapes[0]),), threads)[0]
 
 
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from m3n import losses
 from m3n.backends import Threads
@@ -15,10 +14,10 @@ from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import multilabel_files
 from m3n.estimators.decoding import check_temperature
 from m3n.estimators.indicators import add_ones, read_inputs, read_outputs
-from m3n.estimators.inputs import Matrix
+from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights, resolve_strengths
-from m3n.features import BinaryLabels, Dense, FeatureMap, Scaled, Sparse, Stack, Table
+from m3n.features import BinaryLabels, FeatureMap, Scaled, Stack, Table
 from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import Multilabel, Parts, multilabel_pairs
@@ -71,13 +70,27 @@ class MultilabelClassifier(Trained):
     strengths : mapping from str to float, or None
         How strongly groups of weights are regularised, relative to ``lam``: "attributes" (with the intercept) and
         "pairs", each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
+    kernel : str, callable or None
+        A kernel on the inputs, as in ``SequenceTagger``; it takes the place of ``intercept``, too.
+    degree, gamma, coef0 : float
+        Of the kernel.
+    kernel_params : mapping or None
+        Further arguments of the kernel.
+    approximation : {"nystroem", "random"}, transformer or None
+        Approximate features of the kernel.
+    components : int
+        How many.
+    support_tol : float
+        What a kernel model may forget, relative to the norm of its weights.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels, sorted; 0, 1, ... if Y was an indicator matrix.
     coef_ : array (attributes, labels)
-        Weights of the attributes.
+        Weights of the attributes. Not there with a kernel.
+    kernel_model_ : Support or Transformed
+        With a kernel: what prediction keeps.
     intercept_ : array (labels,)
         Scores of the labels that do not depend on x.
     pairs_ : array of int (m, 2)
@@ -131,6 +144,14 @@ class MultilabelClassifier(Trained):
         C: float | None = None,
         l1: float = 0.0,
         strengths: Mapping[str, float] | None = None,
+        kernel: str | Callable[..., Any] | None = None,
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        approximation: Any = None,
+        components: int = 500,
+        support_tol: float = 1e-6,
     ):
         self.pairs = pairs
         self.objective = objective
@@ -148,6 +169,14 @@ class MultilabelClassifier(Trained):
         self.C = C
         self.l1 = l1
         self.strengths = strengths
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.components = components
+        self.support_tol = support_tol
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> MultilabelClassifier:
         """Train on labelled examples.
@@ -169,7 +198,7 @@ class MultilabelClassifier(Trained):
             The fitted estimator itself.
         """
         self._check_words()
-        factors = resolve_strengths(self.strengths, GROUPS)
+        kernel, factors = self._kernel_settings(), resolve_strengths(self.strengths, GROUPS)
         matrix = read_inputs(X)
         classes, indicator = read_outputs(Y, matrix.shape[0])
         width, weights = matrix.shape[1], read_weights(sample_weight, len(indicator), "example")
@@ -178,13 +207,16 @@ class MultilabelClassifier(Trained):
             matrix, indicator, weights = matrix[kept], indicator[kept], weights[kept]
         pairs = multilabel_pairs(indicator, self.pairs, weights)
         structure = Multilabel(len(indicator), len(classes), pairs)
-        features = _features(add_ones(matrix) if self.intercept else matrix, len(classes), len(pairs), factors)
+        node, transformer = self._attribute_map(
+            kernel, add_ones(matrix) if self.intercept and kernel is None else matrix, len(classes)
+        )
+        features = _features(node, len(pairs), factors)
         count = len(indicator) if weights is None else float(weights.sum())
         settings = self._settings(np.arange(2), weights, count)
         problem = Problem(structure, features, indicator, l1=self.l1, **settings)
         result = self._minimize(problem)
         self.classes_, self.pairs_, self.n_features_in_ = classes, pairs, width
-        self._set_weights(features, result.w)
+        self._set_weights(features, result.w, kernel, node, transformer)
         self._keep(problem, result)
         return self
 
@@ -294,33 +326,31 @@ class MultilabelClassifier(Trained):
         if not matrix.shape[0]:
             return None, (), threads
         structure = Multilabel(matrix.shape[0], len(self.classes_), self.pairs_)
+        node = np.zeros(structure.shapes[0])
         with single_threaded_blas():
-            (node,) = _node_map(matrix, len(self.classes_)).scores(
-                self.coef_.ravel(), (np.empty(structure.shapes[0]),), threads
-            )
-        node[:, 1] += np.tile(self.intercept_, matrix.shape[0])
+            node[:, 1] = (self._attribute_scores(matrix, threads) + self.intercept_).ravel()
         return structure, (node, *self.tables_.copy()), threads
 
-    def _set_weights(self, features: Stack, w: np.ndarray) -> None:
-        node, *tables = (
+    def _set_weights(
+        self, features: Stack, w: np.ndarray, kernel: KernelSettings | None, node: FeatureMap, transformer: Any
+    ) -> None:
+        own, *tables = (
             part.weights(piece) if isinstance(part, Scaled) else piece
             for part, piece in zip(features.maps, features.split(w), strict=True)
         )
-        by_label = node.reshape(-1, len(self.classes_))
-        self.coef_ = by_label[: self.n_features_in_].copy()
-        self.intercept_ = by_label[-1].copy() if self.intercept else np.zeros(len(self.classes_))
+        labels = len(self.classes_)
+        self.intercept_ = np.zeros(labels)
+        if kernel is None and self.intercept:
+            own, self.intercept_ = own[:-labels], own[-labels:].copy()
+        self._set_attribute_weights(kernel, node, transformer, own)
         self.tables_ = np.array(tables).reshape(-1, 2, 2)
 
     def _nothing(self, kind: type) -> np.ndarray:
         return np.empty((0, len(self.classes_)), kind)
 
 
-def _node_map(matrix: Matrix, labels: int) -> BinaryLabels:
-    return BinaryLabels(Sparse(matrix, labels) if scipy.sparse.issparse(matrix) else Dense(matrix, labels))
-
-
-def _features(matrix: Matrix, labels: int, pairs: int, factors: Mapping[str, float]) -> Stack:
+def _features(node: FeatureMap, pairs: int, factors: Mapping[str, float]) -> Stack:
     """Attributes, and a table per pair."""
-    groups: list[tuple[FeatureMap, str]] = [(_node_map(matrix, labels), "attributes")]
+    groups: list[tuple[FeatureMap, str]] = [(BinaryLabels(node), "attributes")]
     groups += [(Table(2, 2), "pairs") for _ in range(pairs)]
     return Stack(*(part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups))

@@ -13,7 +13,7 @@ from m3n.io import model_file
 if TYPE_CHECKING:
     from m3n.estimators.multilabel_classifier import MultilabelClassifier
 
-ARRAYS = ("coef_", "intercept_", "pairs_", "tables_")
+ARRAYS = ("intercept_", "pairs_", "tables_")
 
 
 def save(classifier: MultilabelClassifier, path: str | os.PathLike[str]) -> None:
@@ -26,8 +26,10 @@ def save(classifier: MultilabelClassifier, path: str | os.PathLike[str]) -> None
     path : path
         Where to.
     """
-    tensors = {name: np.ascontiguousarray(getattr(classifier, name)) for name in ARRAYS}
-    model_file.write(path, "MultilabelClassifier", model_parts.described(classifier), tensors)
+    weights, described = model_parts.packed_weights(classifier)
+    meta = model_parts.described(classifier) | described | {"width": classifier.n_features_in_}
+    tensors = weights | {name: np.ascontiguousarray(getattr(classifier, name)) for name in ARRAYS}
+    model_file.write(path, "MultilabelClassifier", meta, tensors)
 
 
 def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> MultilabelClassifier:
@@ -36,12 +38,13 @@ def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> MultilabelC
 
     classifier = MultilabelClassifier(**model_parts.restored_params(meta))
     model_parts.restore(classifier, meta)
-    labels, pairs, width = len(classifier.classes_), len(tensors["pairs_"]), len(tensors["coef_"])
-    shapes = (width, labels), (labels,), (pairs, 2), (pairs, 2, 2)
+    labels, pairs, width = len(classifier.classes_), len(tensors["pairs_"]), meta["width"]
+    shapes = (labels,), (pairs, 2), (pairs, 2, 2)
     for name, shape in zip(ARRAYS, shapes, strict=True):
         model_parts.check_shape(name, tensors[name], shape)
         setattr(classifier, name, tensors[name])
     if pairs and not (classifier.pairs_.min() >= 0 and classifier.pairs_.max() < labels):
         raise ValueError(f"pairs_ names labels outside of 0..{labels - 1}")
+    model_parts.restore_weights(classifier, meta, tensors, (width, labels))
     classifier.n_features_in_ = width
     return classifier

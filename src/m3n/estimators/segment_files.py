@@ -15,7 +15,7 @@ from m3n.io import model_file
 if TYPE_CHECKING:
     from m3n.estimators.segment_tagger import SegmentTagger
 
-ARRAYS = ("coef_", "segment_coef_", "transitions_", "start_", "end_", "max_lengths_")
+ARRAYS = ("segment_coef_", "transitions_", "start_", "end_", "max_lengths_")
 
 
 def save(tagger: SegmentTagger, path: str | os.PathLike[str]) -> None:
@@ -34,8 +34,9 @@ def save(tagger: SegmentTagger, path: str | os.PathLike[str]) -> None:
             "use pickle for this model"
         )
     reader = tagger.reader_
-    meta = model_parts.described(tagger) | {"reader": {"kind": reader.kind, "width": reader.width}}
-    tensors = {name: np.ascontiguousarray(getattr(tagger, name)) for name in ARRAYS}
+    weights, described = model_parts.packed_weights(tagger)
+    meta = model_parts.described(tagger) | described | {"reader": {"kind": reader.kind, "width": reader.width}}
+    tensors = weights | {name: np.ascontiguousarray(getattr(tagger, name)) for name in ARRAYS}
     model_file.write(path, "SegmentTagger", meta, tensors | vocabulary_of(reader.vectorizer))
 
 
@@ -47,10 +48,11 @@ def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> SegmentTagg
     model_parts.restore(tagger, meta)
     labels, width = len(tagger.classes_), meta["reader"]["width"]
     most = int(tensors["max_lengths_"].max())
-    shapes = (width, labels), (most, labels), (labels, labels), (labels,), (labels,), (labels,)
+    shapes = (most, labels), (labels, labels), (labels,), (labels,), (labels,)
     for name, shape in zip(ARRAYS, shapes, strict=True):
         model_parts.check_shape(name, tensors[name], shape)
         setattr(tagger, name, tensors[name])
+    model_parts.restore_weights(tagger, meta, tensors, (width, labels))
     tagger.n_features_in_, tagger.segment_vectorizer_ = width, None
     tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=vectorizer_of(tensors, tagger.templates))
     return tagger

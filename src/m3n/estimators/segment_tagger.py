@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,11 @@ from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import segment_files
 from m3n.estimators.decoding import check_temperature
-from m3n.estimators.inputs import Matrix, SequenceReader
+from m3n.estimators.inputs import Matrix, SequenceReader, linear_scores
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights
-from m3n.features import AttributeVectorizer, FeatureMap, Sparse, Stack, Table, Templates
+from m3n.features import AttributeVectorizer, Sparse, Stack, Table, Templates
 from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import SemiMarkov
@@ -68,13 +68,27 @@ class SegmentTagger(Trained):
         Attributes to make of tokens in columns, as in ``SequenceTagger``.
     C : float or None
         Another way to give ``lam``: C = 1/(lam n).
+    kernel : str, callable or None
+        A kernel on the attributes of a position, as in ``SequenceTagger``.
+    degree, gamma, coef0 : float
+        Of the kernel.
+    kernel_params : mapping or None
+        Further arguments of the kernel.
+    approximation : {"nystroem", "random"}, transformer or None
+        Approximate features of the kernel.
+    components : int
+        How many.
+    support_tol : float
+        What a kernel model may forget, relative to the norm of its weights.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels; the one of positions without a segment comes first.
     coef_ : array (attributes, labels)
-        Weights of the attributes of positions.
+        Weights of the attributes of positions. Not there with a kernel.
+    kernel_model_ : Support or Transformed
+        With a kernel: what prediction keeps.
     segment_coef_ : array (lengths and attributes, labels)
         Scores of lengths 1, 2, ..., and weights of the attributes of segments.
     transitions_ : array (labels, labels)
@@ -108,9 +122,6 @@ class SegmentTagger(Trained):
     [[(1, 2, 'name')]]
     """
 
-    kernel = approximation = None  # positions are scored by linear maps
-    support_tol = 0.0
-
     def __init__(
         self,
         objective: str = "margin",
@@ -129,6 +140,14 @@ class SegmentTagger(Trained):
         segment_features: Callable[[Any, int, int], Any] | None = None,
         templates: Templates | None = None,
         C: float | None = None,
+        kernel: str | Callable[..., Any] | None = None,
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        approximation: Any = None,
+        components: int = 500,
+        support_tol: float = 1e-6,
     ):
         self.objective = objective
         self.solver = solver
@@ -146,6 +165,14 @@ class SegmentTagger(Trained):
         self.segment_features = segment_features
         self.templates = templates
         self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.components = components
+        self.support_tol = support_tol
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:
         """Train on segmented sequences.
@@ -165,6 +192,7 @@ class SegmentTagger(Trained):
             The fitted estimator itself.
         """
         self._check_words()
+        kernel = self._kernel_settings()
         reader = SequenceReader()
         matrix, lengths = reader.fit(X, self.templates)
         segments = [
@@ -178,7 +206,8 @@ class SegmentTagger(Trained):
         structure = SemiMarkov(lengths, len(classes), longest)
         vectorizer = AttributeVectorizer() if self.segment_features else None
         spans = self._span_matrix(X, structure, vectorizer, int(longest.max()), learn=True)
-        node, labels = reader.node_map(matrix, len(classes)), len(classes)
+        labels = len(classes)
+        node, transformer = self._attribute_map(kernel, matrix, labels)
         features = Stack(node, Table(labels, labels), Table(labels), Table(labels), Sparse(spans, labels))
         weights = read_weights(sample_weight, len(lengths))
         count = len(lengths) if weights is None else float(weights.sum())
@@ -189,7 +218,8 @@ class SegmentTagger(Trained):
         self.reader_, self.segment_vectorizer_, self.max_lengths_ = reader, vectorizer, longest
         self.n_features_in_ = reader.width
         pieces = features.split(result.w)
-        self.coef_, self.segment_coef_ = pieces[0].reshape(-1, labels), pieces[4].reshape(-1, labels)
+        self._set_attribute_weights(kernel, node, transformer, pieces[0])
+        self.segment_coef_ = pieces[4].reshape(-1, labels)
         self.transitions_, self.start_, self.end_ = pieces[1].reshape(labels, labels), pieces[2], pieces[3]
         return self
 
@@ -332,10 +362,6 @@ class SegmentTagger(Trained):
         most = int(self.max_lengths_.max())
         spans = self._span_matrix(X, structure, self.segment_vectorizer_, most, learn=False)
         with single_threaded_blas():
-            node = _apply(self.reader_.node_map(matrix, labels), self.coef_, threads)
-            segment = _apply(Sparse(spans, labels), self.segment_coef_, threads)
+            node = self._attribute_scores(matrix, threads)
+            segment = linear_scores(spans, self.segment_coef_, threads)
         return structure, (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy(), segment), threads
-
-
-def _apply(features: FeatureMap, weights: np.ndarray, threads: Threads) -> np.ndarray:
-    return features.scores(weights.ravel(), (np.empty(features.shapes[0]),), threads)[0]

@@ -22,8 +22,15 @@ from m3n.estimators.decoding import (
     learn_constraints,
     read_fixed,
 )
-from m3n.estimators.inputs import Matrix, SequenceReader, flat_labels, number_labels, read_labels
-from m3n.estimators.kernel_scores import KernelSettings, prediction_model, training_map
+from m3n.estimators.inputs import (
+    Matrix,
+    SequenceReader,
+    flat_labels,
+    map_scores,
+    number_labels,
+    read_labels,
+)
+from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import (
     Data,
@@ -247,10 +254,8 @@ class SequenceTagger(Trained):
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
         node, transformer = None, None
-        if kernel is not None:
-            node, transformer = training_map(kernel, data.matrix, len(classes))
-        elif not self.observed_only:
-            node = reader.node_map(data.matrix, len(classes))
+        if not self.observed_only:
+            node, transformer = self._attribute_map(kernel, data.matrix, len(classes))
         problem = self._problem(data, classes, constraints, node)
         del matrix, data  # observed pairs have made their own of it
         result = self._minimize(problem, self._start(problem, known))
@@ -420,13 +425,11 @@ class SequenceTagger(Trained):
 
     def _set_weights(self, features: Any, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
         attributes, self.transitions_, self.start_, self.end_ = split_weights(features, w)
-        for name in ("coef_", "kernel_model_"):
-            vars(self).pop(name, None)  # of another fit
-        if kernel is not None:
-            node = plain(features.maps[0])
-            self.kernel_model_ = prediction_model(kernel, node, transformer, attributes, self.support_tol)
+        if not scipy.sparse.issparse(attributes):
+            self._set_attribute_weights(kernel, plain(features.maps[0]), transformer, attributes.ravel())
             return
-        if scipy.sparse.issparse(attributes) and self.l1:
+        vars(self).pop("kernel_model_", None)  # of another fit
+        if self.l1:
             attributes.eliminate_zeros()  # a sparse model is a small one
         self.coef_ = attributes
 
@@ -440,19 +443,12 @@ class SequenceTagger(Trained):
         threads = Threads(self.n_jobs)
         structure = chain_of(lengths, len(self.classes_), self.constraints_)
         with single_threaded_blas():
-            node = self._node_scores(matrix, threads)
+            node = self._attribute_scores(matrix, threads)
         theta = (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy())
         return Scored(structure, theta, self.classes_, given, threads)
 
-    def _node_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
-        """Scores of all labels at all positions."""
-        if hasattr(self, "kernel_model_"):
-            return self.kernel_model_.scores(matrix, threads)
-        if scipy.sparse.issparse(self.coef_):
-            observed = Observed(matrix, self.coef_)
-            return _scores(observed, observed.pack(observed.pairs.data), threads)
-        return _scores(self.reader_.node_map(matrix, len(self.classes_)), self.coef_.ravel(), threads)
-
-
-def _scores(node: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
-    return node.scores(w, (np.empty(node.shapes[0]),), threads)[0]
+    def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
+        if hasattr(self, "kernel_model_") or not scipy.sparse.issparse(self.coef_):
+            return super()._attribute_scores(matrix, threads)
+        observed = Observed(matrix, self.coef_)
+        return map_scores(observed, observed.pack(observed.pairs.data), threads)

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
+from m3n.backends import Threads
 from m3n.callbacks import ProgressBar
 from m3n.certificate import Certificate, Record
 from m3n.estimators.base import Estimator
-from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.inputs import Matrix, linear_map, linear_scores
+from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective
+from m3n.features import FeatureMap
 from m3n.loop import Result, Status, minimize
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
@@ -44,6 +47,8 @@ class Trained(Estimator):
     support_tol: float
 
     classes_: np.ndarray
+    coef_: Any
+    kernel_model_: Support | Transformed
     lam_: float
     certificate_: Certificate
     trace_: list[Record]
@@ -69,6 +74,28 @@ class Trained(Estimator):
             raise ValueError(f"approximation={self.approximation!r} of which kernel? give kernel='rbf', for example")
         names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
         return KernelSettings(*(getattr(self, name) for name in names))
+
+    def _attribute_map(self, kernel: KernelSettings | None, matrix: Matrix, labels: int) -> tuple[FeatureMap, Any]:
+        """The map of attributes, linear or with a kernel, and the fitted transformer of an approximation."""
+        return (linear_map(matrix, labels), None) if kernel is None else training_map(kernel, matrix, labels)
+
+    def _set_attribute_weights(
+        self, kernel: KernelSettings | None, node: FeatureMap, transformer: Any, w: np.ndarray
+    ) -> None:
+        """Keep what scores attributes: ``coef_``, or ``kernel_model_``; what another fit has left goes."""
+        for name in ("coef_", "kernel_model_"):
+            vars(self).pop(name, None)
+        coef = w.reshape(-1, node.shapes[0][1]) if node.euclidean else w
+        if kernel is None:
+            self.coef_ = coef
+        else:
+            self.kernel_model_ = prediction_model(kernel, node, transformer, coef, self.support_tol)
+
+    def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
+        """Scores of all labels at all rows."""
+        if hasattr(self, "kernel_model_"):
+            return self.kernel_model_.scores(matrix, threads)
+        return linear_scores(matrix, self.coef_, threads)
 
     def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
         """The label loss with label numbers for names, if the objective has one."""
