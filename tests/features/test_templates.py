@@ -128,8 +128,7 @@ def test_a_part_of_many_sentences():
 @pytest.mark.parametrize(
     ("patterns", "padding", "message"),
     [
-        (["B01:%x[0,0]"], "none", r"template 'B01:%x\[0,0\]' asks for attributes of label pairs"),
-        (["U00:%x[0,0]", "B01"], "none", "template 'B01' asks for attributes of label pairs"),
+        (["B01:%x[0,0]", "B"], "none", "at least one template of single tokens"),
         (["U00:%x[0]"], "none", r"template 'U00:%x\[0\]' has a macro that is not of the form %x\[row,column\]"),
         (["U00:%m[0,0,'a']"], "none", "has a macro that is not of the form"),
         (["a", "a"], "none", "no template may come twice"),
@@ -141,6 +140,26 @@ def test_a_part_of_many_sentences():
 def test_bad_templates_are_refused(patterns, padding, message):
     with pytest.raises(ValueError, match=message):
         Templates(patterns, padding)
+
+
+@pytest.mark.parametrize("padding", ["symbols", "marks", "none"])
+def test_pairs(padding):
+    """A pair of labels has the attributes of its second token; first tokens have none."""
+    patterns = ["U0:%x[0,0]", "B", "B0:%x[0,0]", "B1:%x[-1,0]/%x[1,1]"]
+    templates, plain = Templates(patterns, padding), Templates(["P" + p for p in patterns[2:]], padding)
+    train, new = (
+        Sentences.of(x) for x in ([[("a", "x"), ("b", "y"), ("a", "y")], [("b", "x")]], [[("a", "x"), ("a", "y")]])
+    )
+    assert templates.fit_transform(train).shape == (4, templates.width)
+    plain.fit_transform(train)
+    assert not plain.has_pairs
+    assert templates.pair_width == len(templates.pair_names)
+    for sentences, inner in ((train, [1, 2]), (new, [1])):
+        rows, wanted = templates.transform_pairs(sentences).toarray(), plain.transform(sentences).toarray()[inner]
+        found = [{"P" + templates.pair_names[k] for k in np.flatnonzero(row)} for row in rows]
+        names = [{plain.names[k] for k in np.flatnonzero(row)} for row in wanted]
+        assert found == [{n for n in row if n[1] == "B" and n[1:] in templates.pair_names} for row in names]
+    assert templates.transform_pairs(train).nnz > 2
 
 
 def test_missing_columns_are_named():

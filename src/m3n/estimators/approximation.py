@@ -8,7 +8,6 @@ J on fewer weights, and the excess min J~ - min J >= 0 is exactly what the appro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -16,8 +15,9 @@ import numpy as np
 
 from m3n.backends import Threads
 from m3n.certificate import Certificate
+from m3n.estimators.inputs import pair_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, transformed
-from m3n.estimators.training import Data, chain_of, split_weights
+from m3n.estimators.training import Data, Weights, chain_of, split_weights
 from m3n.features import Dense, Kernel, Stack
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def compare_with_kernel(
         problem = tagger._problem(chosen, tagger.classes_, tagger.constraints_, node).with_lam(tagger.lam_)
         result = tagger._minimize(problem)
         certificates.append(result.certificate)
-        weights, *tables = split_weights(cast(Stack, problem.features), result.w)
-        model = prediction_model(settings, node, transformer, weights, 0.0)
-        found.append(_predict(model, tables, tagger, others))
+        weights = split_weights(cast(Stack, problem.features), result.w)
+        model = prediction_model(settings, node, transformer, weights.attributes, 0.0)
+        found.append(_predict(model, weights, tagger, others))
     gold = np.concatenate(others.labels) if others.labels else np.empty(0, np.int64)
     return ApproximationReport(
         len(chosen.lengths),
@@ -101,14 +101,15 @@ def compare_with_kernel(
     )
 
 
-def _predict(
-    model: Support | Transformed, tables: Sequence[np.ndarray], tagger: SequenceTagger, data: Data
-) -> np.ndarray:
+def _predict(model: Support | Transformed, weights: Weights, tagger: SequenceTagger, data: Data) -> np.ndarray:
     if not len(data.lengths):
         return np.empty(0, np.int64)
-    threads = Threads(tagger.n_jobs)
-    structure = chain_of(data.lengths, len(tagger.classes_), tagger.constraints_)
-    return structure.hard((model.scores(data.matrix, threads), *tables), threads)[1]
+    threads, labels = Threads(tagger.n_jobs), len(tagger.classes_)
+    structure = chain_of(data.lengths, labels, tagger.constraints_, edges=data.pairs is not None)
+    theta = [model.scores(data.matrix, threads), weights.transitions, weights.start, weights.end]
+    if data.pairs is not None:
+        theta.append(pair_scores(data.pairs, weights.pairs, labels, threads))
+    return structure.hard(tuple(theta), threads)[1]
 
 
 def gram_error(kernel: np.ndarray, features: np.ndarray) -> float:

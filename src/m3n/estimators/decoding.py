@@ -39,6 +39,8 @@ class Scored:
         The number of the label that is given at a position, or FREE.
     threads : Threads
         Who works.
+    first : int
+        The number of the first sequence, for messages.
     """
 
     structure: Chain
@@ -46,6 +48,7 @@ class Scored:
     classes: np.ndarray
     fixed: np.ndarray | None
     threads: Threads
+    first: int = 0
 
     def __post_init__(self) -> None:
         self._pin(self.theta[0])
@@ -103,7 +106,9 @@ class Scored:
             i = int(impossible[0])
             low, high = self.structure.offsets[i : i + 2]
             fixed = np.full(high - low, FREE) if self.fixed is None else self.fixed[low:high]
-            raise ValueError(f"sequence {i}, {_obstacle(self.structure.masks, fixed, self.classes.tolist())}")
+            raise ValueError(
+                f"sequence {self.first + i}, {_obstacle(self.structure.masks, fixed, self.classes.tolist())}"
+            )
 
 
 def _obstacle(masks: Parts, fixed: np.ndarray, names: list[Any]) -> str:

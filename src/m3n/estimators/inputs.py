@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from m3n.backends import Threads
-from m3n.features import AttributeVectorizer, Dense, FeatureMap, Sparse, Templates
+from m3n.features import AttributeVectorizer, Dense, FeatureMap, Observed, Sparse, Templates
 from m3n.io.sentences import Sentences, numbered
 from m3n.ragged import numbers
 
 Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
+
+
+class Inputs(NamedTuple):
+    """Sequences as numbers.
+
+    Attributes
+    ----------
+    matrix : array or csr_array (positions, attributes)
+        All positions, sequence after sequence.
+    lengths : array of int (sequences,)
+        Positions of every sequence.
+    pairs : csr_array (positions - sequences, attributes of pairs) or None
+        Attributes of neighbouring positions, if templates make any.
+    """
+
+    matrix: Matrix
+    lengths: np.ndarray
+    pairs: Matrix | None = None
 
 
 class SequenceReader:
@@ -38,8 +56,8 @@ class SequenceReader:
         self.width = width
         self.vectorizer = vectorizer
 
-    def fit(self, X: Any, templates: Templates | None = None) -> tuple[Matrix, np.ndarray]:
-        """Decide the kind, learn the vocabulary and read; returns the matrix and the lengths."""
+    def fit(self, X: Any, templates: Templates | None = None) -> Inputs:
+        """Decide the kind, learn the vocabulary and read."""
         sequences, lengths = _as_sequences(X, templates)
         if not len(sequences):
             raise ValueError("X is empty: there is nothing to train on")
@@ -50,17 +68,23 @@ class SequenceReader:
         else:
             matrix = _join(sequences, self.kind, None)
         self.width = matrix.shape[1]
-        return matrix, lengths
+        return Inputs(matrix, lengths, self._pairs(sequences))
 
-    def read(self, X: Any) -> tuple[Matrix, np.ndarray]:
-        """Read new sequences of the kind that ``fit`` saw; returns the matrix and the lengths."""
+    def read(self, X: Any) -> Inputs:
+        """Read new sequences of the kind that ``fit`` saw."""
         templates = self.vectorizer if isinstance(self.vectorizer, Templates) else None
         sequences, lengths = _as_sequences(X, templates)
         if not len(sequences):
-            return scipy.sparse.csr_array((0, self.width)), lengths
+            return Inputs(scipy.sparse.csr_array((0, self.width)), lengths)
         if self.vectorizer is not None:
-            return self.vectorizer.transform(sequences), lengths
-        return _join(sequences, self.kind, self.width), lengths
+            return Inputs(self.vectorizer.transform(sequences), lengths, self._pairs(sequences))
+        return Inputs(_join(sequences, self.kind, self.width), lengths)
+
+    def _pairs(self, sequences: Any) -> Matrix | None:
+        templates = self.vectorizer
+        if not isinstance(templates, Templates) or not templates.has_pairs:
+            return None
+        return templates.transform_pairs(sequences)
 
 
 def linear_map(matrix: Matrix, labels: int | tuple[int, ...]) -> FeatureMap:
@@ -76,6 +100,21 @@ def linear_scores(matrix: Matrix, weights: np.ndarray, threads: Threads) -> np.n
 def map_scores(features: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
     """What a map with a single part array makes of weights."""
     return features.scores(np.ascontiguousarray(w), (np.empty(features.shapes[0]),), threads)[0]
+
+
+def observed_scores(
+    matrix: Matrix, weights: scipy.sparse.csr_array, threads: Threads, labels: tuple[int, ...] | None = None
+) -> np.ndarray:
+    """The scores of all rows under weights that are kept for some pairs of attribute and label only."""
+    observed = Observed(matrix, weights, labels)
+    return map_scores(observed, observed.pack(observed.pairs.data), threads)
+
+
+def pair_scores(matrix: Matrix, weights: Any, labels: int, threads: Threads) -> np.ndarray:
+    """The scores (rows, labels, labels) of pairs of neighbours."""
+    if scipy.sparse.issparse(weights):
+        return observed_scores(matrix, weights, threads, (labels, labels))
+    return linear_scores(matrix, weights, threads)
 
 
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:

@@ -18,7 +18,7 @@ from m3n.features import Templates
 from m3n.loop import Status
 from m3n.structures import Transitions
 
-SPARSE = ("data", "indices", "indptr")  # of a sparse coef_
+SPARSE = ("data", "indices", "indptr")  # of a sparse matrix
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
     "loss": {
@@ -65,10 +65,26 @@ def packed_weights(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any
     if hasattr(estimator, "kernel_model_"):
         described, tensors = kernel_files.pack(estimator.kernel_model_)
         return tensors, {"kernel_model": described}
-    if not scipy.sparse.issparse(estimator.coef_):
-        return {"coef_": estimator.coef_}, {}
-    matrix = scipy.sparse.csr_array(estimator.coef_)
-    return {f"coef_{name}": getattr(matrix, name) for name in SPARSE}, {}
+    return packed_matrix("coef_", estimator.coef_), {}
+
+
+def packed_matrix(name: str, matrix: Any) -> dict[str, np.ndarray]:
+    """A matrix, dense or sparse, as tensors."""
+    if not scipy.sparse.issparse(matrix):
+        return {name: matrix}
+    sparse = scipy.sparse.csr_array(matrix)
+    return {f"{name}{part}": getattr(sparse, part) for part in SPARSE}
+
+
+def restored_matrix(name: str, tensors: dict[str, np.ndarray], shape: tuple[int, ...]) -> Any:
+    """The inverse of ``packed_matrix``, after checking the shape; a sparse one has the axes after the first joined."""
+    matrix: Any = tensors.get(name)
+    if f"{name}data" in tensors:
+        shape = shape[0], int(np.prod(shape[1:]))
+        matrix = scipy.sparse.csr_array(tuple(tensors[f"{name}{part}"] for part in SPARSE), shape=shape)
+        matrix.check_format()  # no attributes or labels that do not exist
+    check_shape(name, matrix, shape)
+    return matrix
 
 
 def restore_weights(
@@ -80,12 +96,7 @@ def restore_weights(
         coefficients = estimator.kernel_model_.coefficients
         check_shape("coefficients", coefficients, (len(coefficients), shape[1]))
         return
-    coef: Any = tensors.get("coef_")
-    if "coef_data" in tensors:
-        coef = scipy.sparse.csr_array(tuple(tensors[f"coef_{name}"] for name in SPARSE), shape=shape)
-        coef.check_format()  # no attributes or labels that do not exist
-    check_shape("coef_", coef, shape)
-    estimator.coef_ = coef
+    estimator.coef_ = restored_matrix("coef_", tensors, shape)
 
 
 def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:

@@ -194,7 +194,11 @@ class SegmentTagger(Trained):
         self._check_words()
         kernel = self._kernel_settings()
         reader = SequenceReader()
-        matrix, lengths = reader.fit(X, self.templates)
+        matrix, lengths, pairs = reader.fit(X, self.templates)
+        if pairs is not None:
+            raise ValueError(
+                "a SegmentTagger has no attributes of label pairs; leave out templates such as B01:%x[0,0]"
+            )
         segments = [
             filled(given, int(length), self.outside)
             for given, length in zip(read_segments(y, lengths), lengths, strict=True)
@@ -354,7 +358,7 @@ class SegmentTagger(Trained):
     def _scores(self, X: Any) -> tuple[SemiMarkov | None, tuple[np.ndarray, ...], Threads]:
         """The scores of some sequences; no structure if there are none."""
         self._check_fitted()
-        matrix, lengths = self.reader_.read(X)
+        matrix, lengths, _ = self.reader_.read(X)
         threads, labels = Threads(self.n_jobs), len(self.classes_)
         if not len(lengths):
             return None, (), threads

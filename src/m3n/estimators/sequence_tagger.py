@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,13 @@ from m3n.estimators.decoding import (
     read_fixed,
 )
 from m3n.estimators.inputs import (
+    Inputs,
     Matrix,
     SequenceReader,
     flat_labels,
-    map_scores,
     number_labels,
+    observed_scores,
+    pair_scores,
     read_labels,
 )
 from m3n.estimators.kernel_scores import KernelSettings
@@ -41,12 +44,13 @@ from m3n.estimators.training import (
     split_weights,
     training_features,
 )
-from m3n.features import FeatureMap, Observed, Templates
+from m3n.features import FeatureMap, Templates
 from m3n.loop import Result
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Transitions
 
+MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 # what may change between two fits of which the second begins where the first one ended
 FREE = ("solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start")
 
@@ -98,8 +102,8 @@ class SequenceTagger(Trained):
     l1 : float
         Weight of the penalty l1 |w|_1, which makes weights exactly zero. For ``objective="crf"`` and "softmax_margin".
     strengths : mapping from str to float, or None
-        How strongly groups of weights are regularised, relative to ``lam``: "attributes", "transitions" and
-        "boundaries", each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
+        How strongly groups of weights are regularised, relative to ``lam``: "attributes", "transitions", "boundaries"
+        and "pairs" (attributes of pairs), each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
     warm_start : bool
         Whether a further ``fit`` on the same data, with another ``lam`` for example, begins where the last one ended.
     kernel : str, callable or None
@@ -131,6 +135,9 @@ class SequenceTagger(Trained):
         of a prediction and ``error`` of leaving others out; or the transformer and the weights of its features.
     transitions_ : array (labels, labels)
         Scores of pairs of neighbouring labels.
+    edge_coef_ : array (attributes of pairs, labels, labels) or None
+        Weights of the attributes that templates such as ``B01:%x[0,0]`` make; with ``observed_only`` a
+        ``scipy.sparse.csr_array`` (attributes of pairs, labels * labels).
     start_, end_ : array (labels,)
         Scores of the first and the last label.
     constraints_ : Transitions or None
@@ -246,10 +253,10 @@ class SequenceTagger(Trained):
         if kernel is not None and self.observed_only:
             raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
         reader = SequenceReader()
-        matrix, lengths = reader.fit(X, self.templates)
+        matrix, lengths, pairs = reader.fit(X, self.templates)
         classes, labels = read_labels(y, lengths)
         constraints = learn_constraints(self.constraints, classes, labels)
-        data = Data(matrix, lengths, labels, read_weights(sample_weight, len(lengths))).without_zeros()
+        data = Data(matrix, lengths, labels, read_weights(sample_weight, len(lengths)), pairs).without_zeros()
         known = self._known(data) if self.warm_start else None
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
@@ -257,7 +264,7 @@ class SequenceTagger(Trained):
         if not self.observed_only:
             node, transformer = self._attribute_map(kernel, data.matrix, len(classes))
         problem = self._problem(data, classes, constraints, node)
-        del matrix, data  # observed pairs have made their own of it
+        del matrix, pairs, data  # observed pairs have made their own of it
         result = self._minimize(problem, self._start(problem, known))
         self._last = (known, result) if self.warm_start else None
         self.reader_ = reader
@@ -293,10 +300,9 @@ class SequenceTagger(Trained):
         """
         check_decoding(decoding)
         check_temperature(temperature)
-        scored = self._scores(X, fixed)
-        if scored is None:
-            return []
-        return scored.best() if decoding == "viterbi" else scored.posterior(temperature)
+        pieces = self._scored(X, fixed)
+        found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
+        return list(chain.from_iterable(found))
 
     def predict_k_best(
         self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0
@@ -322,8 +328,8 @@ class SequenceTagger(Trained):
             Per sequence: (labels, score), or (labels, score, probability).
         """
         check_temperature(temperature)
-        scored = self._scores(X, fixed)
-        return scored.k_best(k, temperature if probabilities else None) if scored else []
+        pieces = self._scored(X, fixed)
+        return [best for piece in pieces for best in piece.k_best(k, temperature if probabilities else None)]
 
     def predict_marginals(self, X: Any, temperature: float = 1.0, fixed: Any = None) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -343,8 +349,9 @@ class SequenceTagger(Trained):
             Columns in the order of ``classes_``.
         """
         check_temperature(temperature)
-        scored = self._scores(X, fixed)
-        return np.split(scored.marginals(temperature), scored.structure.offsets[1:-1]) if scored else []
+        pieces = self._scored(X, fixed)
+        found = (np.split(piece.marginals(temperature), piece.structure.offsets[1:-1]) for piece in pieces)
+        return list(chain.from_iterable(found))
 
     def score(self, X: Any, y: Any) -> float:
         """Share of positions that are labelled correctly.
@@ -380,8 +387,8 @@ class SequenceTagger(Trained):
         settings = self._kernel_settings()
         if settings is None or settings.kernel is None or settings.approximation is None:
             raise ValueError("there is nothing to compare: give a kernel and an approximation, and fit")
-        matrix, lengths = self.reader_.read(X)
-        data = Data(matrix, lengths, number_labels(y, lengths, self.classes_), None)
+        matrix, lengths, pairs = self.reader_.read(X)
+        data = Data(matrix, lengths, number_labels(y, lengths, self.classes_), None, pairs)
         return compare_with_kernel(self, settings, data, sequences)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -405,7 +412,7 @@ class SequenceTagger(Trained):
     ) -> Problem:
         """The training problem of some data; without a map for the attributes, of the pairs that occur."""
         settings, factors = self._settings(classes, data.weights, data.count), resolve_strengths(self.strengths)
-        edges = settings["loss"] is not None and settings["loss"].needs_edges
+        edges = data.pairs is not None or (settings["loss"] is not None and settings["loss"].needs_edges)
         features = training_features(data, len(classes), node, factors, boundaries=self.boundaries, edges=edges)
         structure = chain_of(data.lengths, len(classes), constraints, edges=edges)
         return Problem(structure, features, data.labels, l1=self.l1, **settings)
@@ -424,7 +431,9 @@ class SequenceTagger(Trained):
         return result if type(solver) is type(result.solver) else None
 
     def _set_weights(self, features: Any, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
-        attributes, self.transitions_, self.start_, self.end_ = split_weights(features, w)
+        attributes, self.transitions_, self.start_, self.end_, self.edge_coef_ = split_weights(features, w)
+        if self.l1 and scipy.sparse.issparse(self.edge_coef_):
+            self.edge_coef_.eliminate_zeros()
         if not scipy.sparse.issparse(attributes):
             self._set_attribute_weights(kernel, plain(features.maps[0]), transformer, attributes.ravel())
             return
@@ -433,22 +442,44 @@ class SequenceTagger(Trained):
             attributes.eliminate_zeros()  # a sparse model is a small one
         self.coef_ = attributes
 
-    def _scores(self, X: Any, fixed: Any) -> Scored | None:
-        """The scores of some sequences, if there are any."""
+    def _scored(self, X: Any, fixed: Any) -> Iterator[Scored]:
+        """Sequences with their scores, as many at a time as memory should hold."""
         self._check_fitted()
-        matrix, lengths = self.reader_.read(X)
-        given = read_fixed(fixed, lengths, self.classes_)
-        if not len(lengths):
-            return None
-        threads = Threads(self.n_jobs)
-        structure = chain_of(lengths, len(self.classes_), self.constraints_)
+        inputs = self.reader_.read(X)
+        given = read_fixed(fixed, inputs.lengths, self.classes_)
+        width = len(self.classes_) ** (1 if self.edge_coef_ is None else 2)
+        for low, high in _pieces(inputs.lengths, max(MOST_SCORES // width, 1)):
+            yield self._scores_of(inputs, given, low, high)
+
+    def _scores_of(self, inputs: Inputs, given: np.ndarray | None, low: int, high: int) -> Scored:
+        """The scores of sequences low..high-1."""
+        threads, lengths = Threads(self.n_jobs), inputs.lengths[low:high]
+        offsets = np.concatenate([[0], np.cumsum(inputs.lengths)])
+        rows, inner = slice(offsets[low], offsets[high]), slice(offsets[low] - low, offsets[high] - high)
+        structure = chain_of(lengths, len(self.classes_), self.constraints_, edges=self.edge_coef_ is not None)
         with single_threaded_blas():
-            node = self._attribute_scores(matrix, threads)
-        theta = (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy())
-        return Scored(structure, theta, self.classes_, given, threads)
+            theta = [self._attribute_scores(_rows(inputs.matrix, rows), threads)]
+            theta += [self.transitions_.copy(), self.start_.copy(), self.end_.copy()]
+            if self.edge_coef_ is not None:
+                theta.append(pair_scores(_rows(inputs.pairs, inner), self.edge_coef_, len(self.classes_), threads))
+        return Scored(structure, tuple(theta), self.classes_, None if given is None else given[rows], threads, low)
 
     def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
         if hasattr(self, "kernel_model_") or not scipy.sparse.issparse(self.coef_):
             return super()._attribute_scores(matrix, threads)
-        observed = Observed(matrix, self.coef_)
-        return map_scores(observed, observed.pack(observed.pairs.data), threads)
+        return observed_scores(matrix, self.coef_, threads)
+
+
+def _pieces(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
+    """Ranges of sequences with at most so many positions each, at least one sequence in each."""
+    ends, low = np.cumsum(lengths), 0
+    while low < len(lengths):
+        before = ends[low - 1] if low else 0
+        high = max(int(np.searchsorted(ends, before + most, side="right")), low + 1)
+        yield low, high
+        low = high
+
+
+def _rows(matrix: Matrix, rows: slice) -> Matrix:
+    """Some rows of a matrix; the matrix itself if these are all of them."""
+    return matrix if rows == slice(0, matrix.shape[0]) else matrix[rows]

@@ -35,6 +35,8 @@ def save(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
     meta = model_parts.described(tagger) | described | {"reader": {"kind": reader.kind, "width": reader.width}}
     tables = {"transitions_": tagger.transitions_, "start_": tagger.start_, "end_": tagger.end_}
     tensors = tables | weights | vocabulary_of(reader.vectorizer)
+    if tagger.edge_coef_ is not None:
+        tensors |= model_parts.packed_matrix("edge_coef_", tagger.edge_coef_)
     if tagger.constraints_ is not None:
         tensors |= {f"constraints_{name}": getattr(tagger.constraints_, name).astype(np.uint8) for name in MASKS}
     model_file.write(path, "SequenceTagger", meta, tensors)
@@ -56,7 +58,11 @@ def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> SequenceTag
         masks = (tensors[f"constraints_{name}"] for name in MASKS)
         tagger.constraints_ = Transitions(tuple(meta["classes"]), *masks)
     tagger.n_features_in_ = width
-    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=vectorizer_of(tensors, tagger.templates))
+    vectorizer = vectorizer_of(tensors, tagger.templates)
+    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=vectorizer)
+    tagger.edge_coef_ = None
+    if isinstance(vectorizer, Templates) and vectorizer.has_pairs:
+        tagger.edge_coef_ = model_parts.restored_matrix("edge_coef_", tensors, (vectorizer.pair_width, labels, labels))
     return tagger
 
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from m3n import losses
-from m3n.estimators.inputs import Matrix, chosen_rows
+from m3n.estimators.inputs import Matrix, chosen_rows, linear_map
 from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
 from m3n.features.observed import observed_pairs, observed_transitions
 from m3n.structures import Chain, Transitions
 
-GROUPS = ("attributes", "transitions", "boundaries")
+GROUPS = ("attributes", "transitions", "boundaries", "pairs")
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,13 @@ def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.n
 
 @dataclass(frozen=True)
 class Data:
-    """Labelled sequences as one matrix with a row per position."""
+    """Labelled sequences as one matrix with a row per position, and perhaps one with a row per pair of neighbours."""
 
     matrix: Matrix
     lengths: np.ndarray
     labels: list[list[int]]
     weights: np.ndarray | None
+    pairs: Matrix | None = None
 
     @property
     def count(self) -> float:
@@ -114,44 +115,63 @@ class Data:
         """Sequences of weight 0 left out."""
         if self.weights is None or self.weights.all():
             return self
-        kept = self.weights > 0.0
-        labels = [sequence for sequence, keep in zip(self.labels, kept, strict=True) if keep]
-        return Data(self.matrix[np.repeat(kept, self.lengths)], self.lengths[kept], labels, self.weights[kept])
+        return self.only(np.flatnonzero(self.weights))
 
     def only(self, sequences: np.ndarray) -> Data:
         """Some of the sequences, in the given order."""
         rows = chosen_rows(self.lengths, sequences)
         weights = None if self.weights is None else self.weights[sequences]
-        return Data(self.matrix[rows], self.lengths[sequences], [self.labels[i] for i in sequences], weights)
+        pairs = None if self.pairs is None else self.pairs[chosen_rows(self.lengths - 1, sequences)]
+        labels = [self.labels[i] for i in sequences]
+        return Data(self.matrix[rows], self.lengths[sequences], labels, weights, pairs)
 
     def fingerprint(self) -> str:
         """The same for the same data."""
         digest = hashlib.blake2b(digest_size=16)
-        sparse = scipy.sparse.issparse(self.matrix)
-        arrays = (self.matrix.data, self.matrix.indices, self.matrix.indptr) if sparse else (self.matrix,)
+        matrices = [matrix for matrix in (self.matrix, self.pairs) if matrix is not None]
+        arrays = [array for matrix in matrices for array in _arrays(matrix)]
         weights = np.ones(1) if self.weights is None else self.weights
         for array in (*arrays, self.lengths, np.concatenate([np.asarray(y) for y in self.labels]), weights):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
 
+def _arrays(matrix: Matrix) -> tuple[np.ndarray, ...]:
+    """All numbers of a matrix, dense or sparse."""
+    return (matrix.data, matrix.indices, matrix.indptr) if scipy.sparse.issparse(matrix) else (matrix,)
+
+
 def training_features(
     data: Data, labels: int, node: FeatureMap | None, factors: Mapping[str, float], *, boundaries: bool, edges: bool
 ) -> Stack:
-    """The feature map of training data: attributes, transitions, starts, ends, and if asked for pairs without features.
+    """The feature map of training data: attributes, transitions, starts, ends, and if asked for pairs of neighbours.
 
     Without a map for the attributes, only pairs of attribute and label and transitions that occur get a weight.
     """
     table: FeatureMap = Table(labels, labels)
+    edge: FeatureMap = NoFeatures(int(data.lengths.sum()) - len(data.lengths), labels, labels)
+    if data.pairs is not None:
+        edge = linear_map(data.pairs, (labels, labels))
     if node is None:
         gold = np.concatenate(data.labels)
         node = Observed(data.matrix, observed_pairs(data.matrix, gold, labels))
         table = ObservedTable(observed_transitions(gold, data.lengths, labels))
+        if data.pairs is not None:
+            edge = _observed_edges(data.pairs, gold, data.lengths, labels)
     ends = [Table(labels) if boundaries else ObservedTable(np.zeros(labels, bool)) for _ in range(2)]
-    groups = zip((node, table, *ends), (*GROUPS, "boundaries"), strict=True)
-    scaled = [part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups]
-    pairs = [NoFeatures(int(data.lengths.sum()) - len(data.lengths), labels, labels)] if edges else []
-    return Stack(*scaled, *pairs)
+    maps = (node, table, *ends, edge)[: 4 + edges]
+    groups = zip(maps, ("attributes", "transitions", "boundaries", "boundaries", "pairs"), strict=False)
+    return Stack(
+        *(part if factors[name] == 1.0 or not part.dim else Scaled(part, factors[name]) for part, name in groups)
+    )
+
+
+def _observed_edges(pairs: Matrix, gold: np.ndarray, lengths: np.ndarray, labels: int) -> Observed:
+    """Weights for attributes of pairs with the pairs of labels that occur."""
+    inner = np.ones(len(gold), bool)
+    inner[np.cumsum(lengths) - lengths] = False
+    joint = gold[:-1][inner[1:]] * labels + gold[1:][inner[1:]]
+    return Observed(pairs, observed_pairs(pairs, joint, labels * labels), (labels, labels))
 
 
 def plain(part: FeatureMap) -> FeatureMap:
@@ -159,18 +179,33 @@ def plain(part: FeatureMap) -> FeatureMap:
     return part.map if isinstance(part, Scaled) else part
 
 
-def split_weights(features: Stack, w: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
-    """The weights of attributes, transitions, starts and ends, as an estimator shows them; of kernels as they are."""
+class Weights(NamedTuple):
+    """The weights of a tagger, as an estimator shows them; those of kernels as they are."""
+
+    attributes: Any
+    transitions: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    pairs: Any  # None without attributes of pairs
+
+
+def split_weights(features: Stack, w: np.ndarray) -> Weights:
+    """The weights of all groups."""
     pieces = [
         part.weights(piece) if isinstance(part, Scaled) else piece
-        for part, piece in zip(features.maps[:4], features.split(w)[:4], strict=True)
+        for part, piece in zip(features.maps, features.split(w), strict=True)
     ]
-    node, labels, coef = plain(features.maps[0]), len(pieces[2]), pieces[0]
-    if isinstance(node, Observed):
-        coef = node.coefficients(coef)
-    elif node.euclidean:
-        coef = coef.reshape(-1, labels)
-    return coef, pieces[1].reshape(labels, labels), pieces[2], pieces[3]
+    labels, pairs = len(pieces[2]), None
+    if len(pieces) > 4 and pieces[4].size:
+        pairs = _shown(plain(features.maps[4]), pieces[4], (labels, labels))
+    coef = _shown(plain(features.maps[0]), pieces[0], (labels,))
+    return Weights(coef, pieces[1].reshape(labels, labels), pieces[2], pieces[3], pairs)
+
+
+def _shown(part: FeatureMap, w: np.ndarray, labels: tuple[int, ...]) -> Any:
+    if isinstance(part, Observed):
+        return part.coefficients(w)
+    return w.reshape(-1, *labels) if part.euclidean else w
 
 
 def chain_of(lengths: np.ndarray, labels: int, constraints: Transitions | None, *, edges: bool = False) -> Chain:

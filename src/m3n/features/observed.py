@@ -41,6 +41,9 @@ class Observed(FeatureMap):
     pairs : sparse matrix (attributes, labels)
         Which pairs have a weight: its stored entries, whatever their values. ``observed_pairs`` finds those of
         labelled data.
+    labels : tuple of int, optional
+        What a row scores, if that is no list of labels: ``(s, s)`` for pairs of labels, of which ``pairs`` then has
+        s * s columns.
 
     Attributes
     ----------
@@ -48,21 +51,21 @@ class Observed(FeatureMap):
         Which of the weights are not padding.
     """
 
-    def __init__(self, X: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array):
+    def __init__(self, X: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array, labels: tuple[int, ...] | None = None):
         X, self.pairs = scipy.sparse.csr_array(X), scipy.sparse.csr_array(pairs)
         if X.shape[1] != self.pairs.shape[0]:
             raise ValueError(f"X has {X.shape[1]} attributes, but pairs speaks of {self.pairs.shape[0]}")
         self.pairs.sort_indices()
-        labels = self.pairs.shape[1]
+        self.labels = labels or (self.pairs.shape[1],)
         counts = np.diff(self.pairs.indptr)
-        wide = counts * WIDE >= labels
+        wide = counts * WIDE >= self.pairs.shape[1]
         begins = self._place(counts, wide)
         entries = np.empty(X.nnz, np.int32), np.empty(X.nnz)
         self.pointers, self.lists = np.zeros(X.shape[0] + 1, np.int64), np.zeros(X.shape[0], np.int64)
         matrix = X.indptr, X.indices, X.data
         size = arrange(*matrix, begins, counts, wide, self.pointers, self.lists, *entries)
         self.runs, self.data = entries[0][:size], entries[1][:size]
-        self.shapes = ((X.shape[0], labels),)
+        self.shapes = ((X.shape[0], *self.labels),)
 
     def _place(self, counts: np.ndarray, wide: np.ndarray) -> np.ndarray:
         """Number the weights, runs first: where those of every attribute begin; the label of every weight."""
@@ -85,10 +88,10 @@ class Observed(FeatureMap):
         return begins
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
-        w = np.where(self.alive, w, 0.0)
+        w, flat = np.where(self.alive, w, 0.0), self._flat(out[0])
 
         def lane(low: int, high: int) -> None:
-            scores(self.pointers, self.lists, self.runs, self.data, self.columns, w, low, high, out[0])
+            scores(self.pointers, self.lists, self.runs, self.data, self.columns, w, low, high, flat)
 
         threads.run(lane, threads.lanes(self.pointers))
         return out
@@ -99,9 +102,11 @@ class Observed(FeatureMap):
         return vector
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        flat = self._flat(parts[0])
+
         def lane(low: int, high: int) -> np.ndarray:
             vector = np.zeros(self.dim)
-            add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, parts[0], low, high, vector)
+            add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, flat, low, high, vector)
             return vector
 
         def join(low: int, high: int) -> None:
@@ -136,8 +141,12 @@ class Observed(FeatureMap):
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
         entries = np.repeat(self.pointers[chosen] - part.pointers[:-1], counts) + np.arange(part.pointers[-1])
         part.runs, part.data = self.runs[entries], self.data[entries]
-        part.shapes = ((len(chosen), self.shapes[0][1]),)
+        part.shapes = ((len(chosen), *self.labels),)
         return part
+
+    def _flat(self, array: np.ndarray) -> np.ndarray:
+        """The array of a part with one row of labels, as kernels want it; no copy."""
+        return array if array.ndim == 2 else array.reshape(len(array), self.pairs.shape[1])
 
     def coefficients(self, w: np.ndarray) -> scipy.sparse.csr_array:
         """The weights as a matrix, as sparse as ``pairs``.

@@ -2,7 +2,8 @@
 
 A template is a text with macros ``%x[row,column]``: the value of a column in the token that stands ``row`` places
 further. The template ``w[-1]|w[0]=%x[-1,0]|%x[0,0]`` gives "dog" after "the" the attribute ``w[-1]|w[0]=the|dog``. The
-unigram lines of a CRF++ template file (``U05:%x[-1,0]/%x[0,0]``) are such texts.
+lines of a CRF++ template file (``U05:%x[-1,0]/%x[0,0]``) are such texts. A template that begins with ``B`` and a colon
+or digits (``B01:%x[0,0]``) makes attributes of the *pair* of labels of a token and of the one before it.
 
 No attribute is spelled out in order to be numbered: the columns come as integer codes, a template joins the shifted
 codes of its macros to one number per token (``JointCodes``), and the numbers of all templates are the CSR matrix.
@@ -28,7 +29,8 @@ from m3n.io.sentences import Column, Sentences
 
 MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*\]")
 UNKNOWN = re.compile(r"%[a-zA-Z]\[")
-BIGRAM = re.compile(r"B\w*:|B\d*$")
+PLAIN = re.compile(r"B\d*:?")  # all pairs alike
+PAIR = re.compile(r"B\w*:|B\d+(?!\w)")
 PADDINGS = ("symbols", "marks", "none")
 MARKS = ("__BOS__", "__EOS__")
 
@@ -42,10 +44,13 @@ class Template(NamedTuple):
         (row, column) of every macro.
     texts : tuple of str
         What stands before, between and after them.
+    pair : bool
+        Whether its attributes are those of a pair of neighbouring labels.
     """
 
     macros: tuple[tuple[int, int], ...]
     texts: tuple[str, ...]
+    pair: bool
 
 
 @dataclass
@@ -56,7 +61,8 @@ class Templates:
     ----------
     patterns : sequence of str, or str
         The templates, or the text of a template file: one per line; empty lines and lines that begin with ``#`` do not
-        count. A line that is just ``B`` is accepted too: it asks for transitions, which a tagger always has.
+        count. Lines such as ``B01:%x[0,0]`` make attributes of pairs of labels; a line that is just ``B`` asks for
+        transitions, which a tagger always has.
     padding : {"symbols", "marks", "none"}
         What a macro that points beyond the sentence does. "symbols": it gives ``_B-1``, ``_B-2``, ... before and
         ``_B+1``, ... after the sentence, as in CRF++. "none": the token does not have that attribute. "marks": the
@@ -68,6 +74,8 @@ class Templates:
         From a column that the templates use to its distinct values in training.
     attributes : list of JointCodes
         For every template, and every mark, what it has learnt.
+    parsed : tuple of Template
+        The templates, and the marks.
 
     Examples
     --------
@@ -86,30 +94,40 @@ class Templates:
         if self.padding not in PADDINGS:
             raise ValueError(f"unknown padding {self.padding!r}; choose one of {PADDINGS}")
         lines = self.patterns.splitlines() if isinstance(self.patterns, str) else self.patterns
-        self.patterns = tuple(line for line in map(str.strip, lines) if line and line[0] != "#" and line != "B")
+        self.patterns = tuple(
+            line for line in map(str.strip, lines) if line and line[0] != "#" and not PLAIN.fullmatch(line)
+        )
         texts = (*self.patterns, *(MARKS if self.padding == "marks" else ()))
-        if len(set(texts)) < len(texts) or not self.patterns:
-            raise ValueError("there must be at least one template, and no template may come twice")
         self.parsed = tuple(map(_parse, texts))
+        if len(set(texts)) < len(texts) or all(template.pair for template in self.parsed):
+            raise ValueError("there must be at least one template of single tokens, and no template may come twice")
         self.values: dict[int, list[str]] = {}
         self.attributes: list[JointCodes] = []
 
     @property
     def width(self) -> int:
-        """How many attributes there are."""
-        return sum(map(len, self.attributes))
+        """How many attributes of tokens there are."""
+        return sum(len(attributes) for _, attributes in self._own(pair=False))
+
+    @property
+    def pair_width(self) -> int:
+        """How many attributes of pairs of labels there are."""
+        return sum(len(attributes) for _, attributes in self._own(pair=True))
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some templates make attributes of pairs of labels."""
+        return any(template.pair for template in self.parsed)
 
     @property
     def names(self) -> list[str]:
-        """The attributes as text, column by column."""
-        words = {column: np.array(self._words(column), dtype=object) for column in self.values}
-        names = list[str]()
-        for template, attributes in zip(self.parsed, self.attributes, strict=False):
-            joined = np.full(len(attributes), template.texts[0], dtype=object)
-            for (_, column), codes, text in zip(template.macros, attributes.split(), template.texts[1:], strict=False):
-                joined = joined + words[column][codes] + text
-            names += joined.tolist()
-        return names
+        """The attributes of tokens as text, column by column."""
+        return self._names(pair=False)
+
+    @property
+    def pair_names(self) -> list[str]:
+        """The attributes of pairs of labels as text, column by column."""
+        return self._names(pair=True)
 
     def unfitted(self) -> Templates:
         """The same templates without what they have learnt."""
@@ -144,7 +162,9 @@ class Templates:
         used = self._used_columns(sentences)
         self.restore({k: list(sentences.columns[k].values) for k in used}, [()] * len(self.parsed))
         codes = {k: sentences.columns[k].codes for k in used}
-        return self._matrix(codes, sentences.offsets, JointCodes.learn)
+        if self.has_pairs:
+            self._matrix(codes, sentences.offsets, JointCodes.learn, pair=True)
+        return self._matrix(codes, sentences.offsets, JointCodes.learn, pair=False)
 
     def transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
         """One row per token of all sentences; attributes that ``fit_transform`` did not see are left out.
@@ -154,10 +174,38 @@ class Templates:
         sentences : Sentences
             Tokens in columns.
         """
+        return self._matrix(self._codes(sentences), sentences.offsets, JointCodes.find, pair=False)
+
+    def transform_pairs(self, sentences: Sentences) -> scipy.sparse.csr_array:
+        """One row per pair of neighbouring tokens, with the attributes that the templates of pairs make.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Tokens in columns.
+        """
+        return self._matrix(self._codes(sentences), sentences.offsets, JointCodes.find, pair=True)
+
+    def _codes(self, sentences: Sentences) -> dict[int, np.ndarray]:
+        """The columns that the templates use, in the codes of training."""
         if not self.attributes:
             raise ValueError("these templates have no attributes yet: call fit_transform first")
-        codes = {k: self._known_codes(k, sentences.columns[k]) for k in self._used_columns(sentences)}
-        return self._matrix(codes, sentences.offsets, JointCodes.find)
+        return {k: self._known_codes(k, sentences.columns[k]) for k in self._used_columns(sentences)}
+
+    def _own(self, pair: bool) -> list[tuple[Template, JointCodes]]:
+        """The templates of tokens, or of pairs, with what they have learnt."""
+        both = zip(self.parsed, self.attributes, strict=False)
+        return [(template, attributes) for template, attributes in both if template.pair == pair]
+
+    def _names(self, pair: bool) -> list[str]:
+        words = {column: np.array(self._words(column), dtype=object) for column in self.values}
+        names = list[str]()
+        for template, attributes in self._own(pair):
+            joined = np.full(len(attributes), template.texts[0], dtype=object)
+            for (_, column), codes, text in zip(template.macros, attributes.split(), template.texts[1:], strict=False):
+                joined = joined + words[column][codes] + text
+            names += joined.tolist()
+        return names
 
     def _used_columns(self, sentences: Sentences) -> list[int]:
         """The columns that the templates use, after checking that the sentences have them."""
@@ -190,19 +238,22 @@ class Templates:
         rows = [abs(row) for template in self.parsed for row, _ in template.macros]
         return max(rows, default=0) if self.padding == "symbols" else 0
 
-    def _matrix(self, codes: dict[int, np.ndarray], offsets: np.ndarray, number: Numbering) -> scipy.sparse.csr_array:
-        window = _Window(offsets, self._reach)
+    def _matrix(
+        self, codes: dict[int, np.ndarray], offsets: np.ndarray, number: Numbering, *, pair: bool
+    ) -> scipy.sparse.csr_array:
+        window, own = _Window(offsets, self._reach), self._own(pair)
+        rows = np.flatnonzero(window.place > 0) if pair else slice(None)  # a pair belongs to its second token
 
         @cache
         def shifted(row: int, column: int) -> np.ndarray:
-            return window.shift(codes[column], row, len(self.values[column]))
+            return window.shift(codes[column], row, len(self.values[column]))[rows]
 
-        columns, width = np.full((window.tokens, len(self.parsed)), ABSENT), 0
-        for j, (template, own) in enumerate(zip(self.parsed, self.attributes, strict=True)):
-            parts = [shifted(*macro) for macro in template.macros] or [window.constant(template.texts[0])]
-            numbers = number(own, parts)
+        columns, width = np.full((len(window.place[rows]), len(own)), ABSENT), 0
+        for j, (template, attributes) in enumerate(own):
+            parts = [shifted(*macro) for macro in template.macros] or [window.constant(template.texts[0])[rows]]
+            numbers = number(attributes, parts)
             columns[:, j] = np.where(numbers < 0, ABSENT, numbers + width)
-            width += len(own)
+            width += len(attributes)
         return _csr(columns, width)
 
 
@@ -240,14 +291,11 @@ class _Window:
 
 
 def _parse(pattern: str) -> Template:
-    if BIGRAM.match(pattern):
-        what = "asks for attributes of label pairs (B), which do not exist yet"
-        raise ValueError(f"template {pattern!r} {what}; remove it: transitions alone score pairs of labels")
     pieces = MACRO.split(pattern)
     macros = tuple((int(row), int(column)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True))
     if any(map(UNKNOWN.search, pieces[::3])):
         raise ValueError(f"template {pattern!r} has a macro that is not of the form %x[row,column], such as %x[-1,0]")
-    return Template(macros, tuple(pieces[::3]))
+    return Template(macros, tuple(pieces[::3]), PAIR.match(pattern) is not None)
 
 
 def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:
