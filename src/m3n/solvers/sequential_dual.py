@@ -21,6 +21,10 @@ A step of the solver is one pass of the max-oracle:
 - in between come sweeps over the caches alone, every fourth over all examples, the others over those that had at
   least ``LAZY`` times the mean spread of scores at their last visit.
 
+Where examples depend on one another so much that cached sweeps hardly raise D while the gap stays (few examples, or
+weights that are hardly regularised), twice as many of them come before a pass and before a move of z, up to ``EFFORT``;
+and every other pass asks at u of the best dual point, whose gap closes once the caches have the outputs that matter.
+
 The dual value is D at the best mixture of alpha, of a running average of alpha (u is noisy where kappa >> lam) and of
 the best mixture before. All are feasible. u and the loss are computed anew from the caches at every step, so sums that
 visits keep do not drift.
@@ -59,7 +63,8 @@ DAMPED = 2.0  # fits the gaps of eight problems after one and two passes within 
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
 SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in the time of a pass, within limits
 DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
-LAGGING = 0.02
+LAGGING = 0.02  # of the gap: a dual value that grows less in a step hardly grows
+EFFORT, VISITS = (8.0, 100.0), 1e5  # so many times the usual sweeps at most, fewer where that is so many visits
 SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 ROUNDING = 1e-15
 
@@ -71,7 +76,7 @@ class SequentialDualState:
     Vectors besides ``w`` hold the weights of the support alone: the rest of them is zero.
     """
 
-    w: np.ndarray  # (dim,) the weighted average of the iterates
+    w: np.ndarray  # (dim,) the weighted average of the iterates, or u of the best dual point
     caches: Caches
     support: np.ndarray  # numbers of the weights that cached outputs touch
     point: np.ndarray  # the iterate
@@ -91,6 +96,8 @@ class SequentialDualState:
     averaged: int = 0  # k: iterates in the average
     moves: int = 0  # of the centre
     parts: float = 0.0  # scored per cached visit
+    lagging: bool = False  # the dual value hardly grew beside the gap
+    effort: float = 1.0  # sweeps in units of the usual number
 
     @property
     def stalled(self) -> bool:
@@ -195,7 +202,8 @@ class _Round:
         self.centre, self.previous, self.mean, self.best = state.centre, state.previous, state.mean, state.best
         self.progress = Progress(np.array([state.loss]), np.zeros(1, np.int64))
         self.parts, self.primal, self.swept, self.estimate = state.parts, np.nan, state.swept, state.estimate
-        self.zeros = np.zeros(problem.dim)
+        self.zeros, self.lagging, self.effort = np.zeros(problem.dim), False, state.effort
+        self.asked: np.ndarray | None = None  # where J is known
 
     @property
     def scale(self) -> float:
@@ -233,7 +241,7 @@ class _Round:
             price = _price(self.blocks, self.parts)
             most = int(np.clip(SWEEPS * price, *MOST_SWEEPS)) if price > DEAR else FEW_SWEEPS
         # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
-        return min(most, 2**self.passes - 1, self.passes + 3) if self.passes > 1 else 0
+        return int(self.effort * min(most, 2**self.passes - 1, self.passes + 3)) if self.passes > 1 else 0
 
     def sweep(self, lazily: bool) -> None:
         """Visit examples without a call of the oracle."""
@@ -259,13 +267,17 @@ class _Round:
         self.dual = max(self.before.dual, self.best.b - lam / 2 * self._inner(self.best.u, self.best.u))
 
     def evaluate(self) -> None:
-        """J at the average, exactly: a pass of the oracle, whose answers join the caches."""
+        """J at the average or the best dual point, exactly: a pass of the oracle, whose answers join the caches."""
         problem, blocks = self.problem, self.blocks
-        margins, found, counts = problem.outputs(self._dense(self.average))
+        asked = self.asked = self.best.u if self.before.lagging and self.passes % 2 else self.average
+        margins, found, counts = problem.outputs(self._dense(asked))
         self.passes += 1
-        self.primal = problem.lam / 2 * self._inner(self.average, self.average) + float(margins.mean())
-        if self.dual - self.before.dual < LAGGING * (self.primal - self.dual):
+        self.primal = problem.lam / 2 * self._inner(asked, asked) + float(margins.mean())
+        self.lagging = self.dual - self.before.dual < LAGGING * (self.primal - self.dual)
+        if self.lagging:
             self.averaged = 0  # alpha hardly moves any more: old iterates only hold the average back
+        grown = self.effort * 2.0 if self.lagging and self.before.lagging else self.effort / 2.0
+        self.effort = float(np.clip(grown, 1.0, np.clip(VISITS / problem.n, *EFFORT)))
         at = 0
         while at < problem.n:
             at = learn(
@@ -286,11 +298,12 @@ class _Round:
     def state(self) -> SequentialDualState:
         """The new state."""
         estimate = self.estimate if np.isnan(self.primal) else self.primal - self.dual
+        w = self._dense(self.average if self.asked is None else self.asked)
         return SequentialDualState(
-            self._dense(self.average), self.caches, self._listed.copy(), self.w[self._listed], self.centre,
+            w, self.caches, self._listed.copy(), self.w[self._listed], self.centre,
             self.previous, self.average, self.mean, self.best, self.gaps, self.kappa, estimate,
             float(self.progress.loss[0]), self.dual, self.primal, self.passes, self.swept, self.averaged, self.moves,
-            self.parts,
+            self.parts, self.lagging, self.effort,
         )  # fmt: skip
 
     @property
@@ -324,7 +337,7 @@ class _Round:
         if visited == self.problem.n:
             self.parts = self.progress.parts[0] / visited
         self.swept += 1
-        if self.swept % OUTER == 0:
+        if self.swept % int(OUTER * self.effort) == 0:
             w = self._take_average()
             if self.kappa:
                 self._move_centre(w)
