@@ -19,6 +19,7 @@ RANKS = {
     "features": 2,  # theta has the structure's layout
     "losses": 2,
     "datasets": 2,
+    "scores": 2,  # of labels; chunks are read by io
     "batches": 3,
     "blocks": 3,
     "problem": 4,

@@ -1,9 +1,14 @@
+import codecs
 import gzip
+import io
+import os
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
-from m3n.io.files import DataFileError, check_writable, lines_of, write_atomically
-from m3n.io.formats import detect
+from m3n.io.files import DataFileError, check_writable, hold, lines_of, text_of, write_atomically, write_text
 
 
 def test_lines_are_numbered_and_unpacked_whatever_the_name(tmp_path):
@@ -34,22 +39,58 @@ def test_places_that_cannot_be_written(tmp_path):
         write_atomically(tmp_path, b"")
 
 
-def test_formats_are_told_by_content(tmp_path):
-    path = tmp_path / "data"
-    for text, kind in [
-        ("\t".join(["1", "a", "-1", "1", "1", "0", *["0"] * 128]) + "\t\n", "letters"),
-        ("\n\nThe DT B-NP\n", "columns"),
-        ("The\tDT\tB-NP\n", "columns"),
-        ("# # B-NP\n", "columns"),  # the pound sign of the newspaper
-    ]:
-        path.write_text(text)
-        assert detect(path) == kind
-    for text, message in [
-        ("# sent_id = 1\n", "line 1: this looks like CoNLL-U"),
-        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n", "line 1: this looks like CoNLL-U"),
-        ("\nword\n", "line 2: neither letter.data"),
-        ("\n \n", "is empty"),
-    ]:
-        path.write_text(text)
-        with pytest.raises(DataFileError, match=message):
-            detect(path)
+def stdin(monkeypatch, content):
+    """Let standard input have this content."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_standard_input(monkeypatch):
+    text = "größe a\r\n\nb c"
+    for content in (text.encode(), gzip.compress(text.encode()), codecs.BOM_UTF8 + text.encode()):
+        stdin(monkeypatch, content)
+        assert list(lines_of("-")) == [(1, "größe a"), (2, ""), (3, "b c")]
+        assert not sys.stdin.buffer.closed
+        stdin(monkeypatch, content)
+        assert text_of(Path("-")) == text.encode()
+    for read in (text_of, lambda path: list(lines_of(path))):
+        stdin(monkeypatch, "a\nü".encode("latin-1"))
+        with pytest.raises(DataFileError, match=r"^standard input, line 2: this is not UTF-8 text"):
+            read("-")
+        stdin(monkeypatch, gzip.compress(b"word label\n" * 10)[:-12])
+        with pytest.raises(DataFileError, match=r"^standard input, line \d+: the gzip file is damaged"):
+            read("-")
+
+
+def test_what_can_be_read_once_is_held(monkeypatch, tmp_path):
+    stdin(monkeypatch, b"a\nb")
+    held = hold("-")
+    assert list(lines_of(held)) == list(lines_of(held)) == [(1, "a"), (2, "b")]
+    assert hold(held) is held
+    (tmp_path / "file").write_text("x")
+    assert hold(tmp_path / "file") == tmp_path / "file"
+    with pytest.raises(FileNotFoundError, match="there is no data file"):
+        hold(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match="there is no data file"):
+        text_of(tmp_path)
+
+
+def test_a_pipe_is_a_file(tmp_path):
+    """As in ``m3n train <(zcat data.gz)``."""
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes(gzip.compress(b"a\nb\n")))
+    writer.start()
+    held = hold(tmp_path / "pipe")
+    writer.join()
+    assert held.name == str(tmp_path / "pipe")
+    assert text_of(held) == b"a\nb\n"
+
+
+def test_text_is_written_packed_or_to_standard_output(tmp_path, capfdbinary):
+    for name in ("plain", "packed.gz"):
+        write_text(tmp_path / name, ["größe\n", "b\n"])
+        assert text_of(tmp_path / name) == "größe\nb\n".encode()
+    packed = (tmp_path / "packed.gz").read_bytes()
+    assert packed.startswith(b"\x1f\x8b")
+    assert packed[4:8] == bytes(4)  # no time of writing: the same text makes the same file
+    write_text("-", ["größe\n"])
+    assert capfdbinary.readouterr().out == "größe\n".encode()

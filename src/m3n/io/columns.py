@@ -1,7 +1,8 @@
 """Column files as in the CoNLL shared tasks, plain or gzipped.
 
 One token per line, columns between spaces or tabs, the last one the label; an empty line ends a sentence. Lines that
-begin with ``-DOCSTART-`` mark documents; they end a sentence and are left out.
+begin with ``-DOCSTART-`` mark documents; they end a sentence and are left out. The delimiter, the column of the label
+and the mark of a document may be others.
 
 The whole file is taken at once. Where lines and fields begin is found on its bytes as one array, all fields are cut by
 a single ``split``, and column k is every width-th of them. No Python code runs per token.
@@ -11,60 +12,198 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from m3n.io.files import DataFileError, text_of
+from m3n.io.files import DataFileError, Source, name_of, text_of, write_text
 from m3n.io.sentences import Column, Sentences, numbered
 
-DOCUMENT = re.compile(rb"^[ \t\r\f\v]*-DOCSTART-(?![^ \t\r\f\v\n])[^\n]*", flags=re.MULTILINE)
+DOCUMENT = "-DOCSTART-"
 NEWLINE = ord("\n")
+BLANKS = " \t\n\r\f\v"  # what bytes.split() splits at; a no-break space belongs to its word
 BLANK = np.zeros(256, dtype=bool)
-BLANK[list(b" \t\n\r\f\v")] = True  # what bytes.split() splits at; a no-break space belongs to its word
+BLANK[list(BLANKS.encode())] = True
 
 
-def read_columns(path: str | os.PathLike[str], labelled: bool = True) -> Sentences:
+class Table(NamedTuple):
+    """All fields of a file.
+
+    Attributes
+    ----------
+    lines : array of int
+        Numbers of the lines that are not empty, counted from 1.
+    widths : array of int
+        How many fields each of them has.
+    fields : list of bytes
+        The fields, line after line.
+    """
+
+    lines: np.ndarray
+    widths: np.ndarray
+    fields: list[bytes]
+
+
+def read_columns(
+    path: Source,
+    labelled: bool = True,
+    *,
+    delimiter: str | None = None,
+    label: int = -1,
+    document: str | None = DOCUMENT,
+) -> Sentences:
     """Read a column file.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file; ``-`` is standard input.
     labelled : bool
-        Whether the last column is the label; False for a file of tokens that are yet to be labelled.
+        Whether there is a column of labels; False for a file of tokens that are yet to be labelled.
+    delimiter : str, optional
+        One character that stands between columns, such as a tab or a comma; columns may then hold blanks, but none may
+        be empty, and quotes are letters like others. The default is any number of blanks and tabs.
+    label : int
+        The column of the label, counted from 0, or backwards from -1, the last.
+    document : str or None
+        The first word of lines that mark documents: they end a sentence and are left out. None if there are no such
+        lines.
     """
-    content = text_of(path)
-    if b"-DOCSTART-" in content:  # most files have none, and looking for it at every line takes longer
-        content = DOCUMENT.sub(b"", content)
-    lines, widths = _layout(content)
-    if not lines.size:
-        raise DataFileError(f"{os.fspath(path)} is empty: there is no token in it")
-    width = int(widths[0])
-    if width < 1 + labelled:
-        what = "a token needs at least two columns: the word first and the label last"
-        raise DataFileError.at(path, int(lines[0]), what)
-    bad = np.flatnonzero(widths != width)
-    if bad.size:
-        what = f"expected {width} columns as in the lines before, found {widths[bad[0]]}"
-        raise DataFileError.at(path, int(lines[bad[0]]), what)
-    fields = content.split()
-    columns = [_column(fields[k::width], len(lines)) for k in range(width)]
-    starts = np.flatnonzero(np.diff(lines, prepend=-1) > 1)  # an empty line, or the file's beginning, comes before
-    label = columns.pop() if labelled else None
-    return Sentences(columns, np.append(starts, len(lines)), label)
+    content = _without_documents(text_of(path), document, delimiter)
+    table = _table(content) if delimiter is None else _delimited(content, _checked(delimiter))
+    if not table.lines.size:
+        raise DataFileError(f"{name_of(path)} is empty: there is no token in it")
+    width = _width(table, path, labelled, delimiter)
+    columns = [_column(table.fields[k::width], len(table.lines)) for k in range(width)]
+    if delimiter is not None:
+        _check_filled(columns, table.lines, path)
+    if labelled and not -width <= label < width:
+        raise DataFileError.at(path, int(table.lines[0]), f"there is no column {label} for the label; {_range(width)}")
+    starts = np.flatnonzero(np.diff(table.lines, prepend=-1) > 1)  # after an empty line or at the file's beginning
+    labels = columns.pop(label) if labelled else None
+    return Sentences(columns, np.append(starts, len(table.lines)), labels)
 
 
-def _layout(content: bytes) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the lines that are not empty, counted from 1, and how many fields each has."""
+def write_columns(
+    path: str | os.PathLike[str], sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str = " "
+) -> None:
+    """Write a column file: the columns of sentences, their labels if they have any, then further columns.
+
+    Parameters
+    ----------
+    path : path
+        Where to; packed by gzip if the name ends in ``.gz``. ``-`` is standard output.
+    sentences : Sentences
+        The tokens.
+    *extra : lists of lists of str
+        Further columns, such as predicted labels: one list per sentence, one value per token.
+    delimiter : str
+        One character to put between columns.
+    """
+    _checked(delimiter)
+    own = [*sentences.columns, *([] if sentences.label is None else [sentences.label])]
+    columns = own + [_extra_column(values, sentences.lengths) for values in extra]
+    empty = np.flatnonzero(sentences.lengths == 0)
+    if empty.size:
+        raise ValueError(f"sentence {empty[0]} is empty, which a column file cannot say; leave it out")
+    for k, column in enumerate(columns):
+        _check_values(column, k, delimiter)
+    write_text(path, _lines(columns, sentences.offsets, delimiter))
+
+
+def _without_documents(content: bytes, document: str | None, delimiter: str | None) -> bytes:
+    if document is None or document.encode() not in content:  # looking for it at every line takes longer
+        return content
+    ends = rb"[ \t\r\f\v\n]" if delimiter is None else rb"[\r\n]|" + re.escape(delimiter.encode())
+    before = rb"[ \t\r\f\v]*" if delimiter is None else b""
+    mark = rb"^" + before + re.escape(document.encode()) + rb"(?=" + ends + rb"|\Z)[^\n]*"
+    return re.sub(mark, b"", content, flags=re.MULTILINE)
+
+
+def _table(content: bytes) -> Table:
+    """Fields between any number of blanks."""
     letters = np.frombuffer(b"\n" + content, dtype=np.uint8)
     blank = BLANK[letters]
     starts = np.flatnonzero(blank[:-1] & ~blank[1:]) + 1
     line_of_start = np.searchsorted(np.flatnonzero(letters == NEWLINE), starts)
     counts = np.bincount(line_of_start)
     lines = np.flatnonzero(counts)
-    return lines, counts[lines]
+    return Table(lines, counts[lines], content.split())
+
+
+def _delimited(content: bytes, delimiter: bytes) -> Table:
+    """Fields between single delimiters; a line of blanks alone is empty."""
+    numbered_lines = enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), start=1)
+    kept = [(number, line) for number, line in numbered_lines if line.strip() or delimiter in line]
+    widths = [line.count(delimiter) + 1 for _, line in kept]
+    fields = delimiter.join(line for _, line in kept).split(delimiter)
+    return Table(np.array([number for number, _ in kept], dtype=np.int64), np.array(widths, dtype=np.int64), fields)
+
+
+def _width(table: Table, path: Source, labelled: bool, delimiter: str | None) -> int:
+    """How many columns all lines have."""
+    width = int(table.widths[0])
+    if width < 1 + labelled:
+        between = "" if delimiter is None else f" with {delimiter!r} between them"
+        what = f"a token needs at least two columns{between}: the word first and the label last"
+        raise DataFileError.at(path, int(table.lines[0]), what)
+    bad = np.flatnonzero(table.widths != width)
+    if bad.size:
+        what = f"expected {width} columns as in the lines before, found {table.widths[bad[0]]}"
+        raise DataFileError.at(path, int(table.lines[bad[0]]), what)
+    return width
 
 
 def _column(fields: list[bytes], count: int) -> Column:
     codes, values = numbered(fields, count)
     return Column([value.decode() for value in values], codes)
+
+
+def _check_filled(columns: list[Column], lines: np.ndarray, path: Source) -> None:
+    """Refuse empty fields, the first one first."""
+    empty = []
+    for k, column in enumerate(columns):
+        blank = np.array([not value.strip(BLANKS) for value in column.values])
+        empty += [(int(lines[t]), k) for t in np.flatnonzero(blank[column.codes])[:1]]
+    if empty:
+        line, k = min(empty)
+        raise DataFileError.at(path, line, f"column {k + 1} is empty; write a sign such as _ where there is no value")
+
+
+def _checked(delimiter: str) -> bytes:
+    if len(delimiter) != 1 or delimiter in "\r\n":
+        raise ValueError(f"the delimiter must be one character such as a tab or a comma, got {delimiter!r}")
+    return delimiter.encode()
+
+
+def _range(width: int) -> str:
+    return f"the file has the columns 0 to {width - 1}, or -{width} to -1 from the end"
+
+
+def _extra_column(values: Sequence[Sequence[Any]], lengths: np.ndarray) -> Column:
+    """A further column, as long as the sentences are."""
+    if len(values) != len(lengths):
+        raise ValueError(f"there are {len(lengths)} sentences but {len(values)} lists of further values")
+    found = np.fromiter(map(len, values), np.int64, len(values))
+    wrong = np.flatnonzero(found != lengths)
+    if wrong.size:
+        i = wrong[0]
+        raise ValueError(f"sentence {i} has {lengths[i]} tokens but {found[i]} further values")
+    codes, distinct = numbered((str(value) for sentence in values for value in sentence), int(lengths.sum()))
+    return Column(distinct, codes)
+
+
+def _check_values(column: Column, k: int, delimiter: str) -> None:
+    """Refuse values that would be read as something else."""
+    forbidden = set(BLANKS) if delimiter == " " else {delimiter, "\r", "\n"}
+    for value in column.values:
+        if not value.strip(BLANKS) or forbidden & set(value):
+            remedy = 'empty values are not allowed, and blanks only with delimiter="\\t"'
+            raise ValueError(f"column {k} has the value {value!r}, which cannot be read again; {remedy}")
+
+
+def _lines(columns: Iterable[Column], offsets: np.ndarray, delimiter: str) -> Iterator[str]:
+    rows = list(map(delimiter.join, zip(*(column.strings() for column in columns), strict=True)))
+    for low, high in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        yield "\n".join(rows[low:high]) + "\n\n"

@@ -1,68 +1,144 @@
-"""Files that are either whole or not there, and text files whose errors name the line."""
+"""Files that are either whole or not there, and text files whose errors name the line.
+
+The name ``-`` stands for standard input and output. Every reader of text takes its lines from ``lines_of``, one by one,
+or the whole of a file from ``text_of``; both unpack gzip files, whatever their names are.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import io
 import os
+import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file, whatever its name
+STANDARD = "-"
+
+
+@dataclass(frozen=True)
+class Held:
+    """The content of a source that can be read only once, kept so that it can be read again.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    content : bytes
+        All of it, still packed if it is a gzip file.
+    """
+
+    name: str
+    content: bytes
+
+
+Source = str | os.PathLike[str] | Held
 
 
 class DataFileError(ValueError):
     """A data file cannot be read; the message names the file, the line and the remedy."""
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str], line: int, what: str) -> DataFileError:
+    def at(cls, path: Source, line: int, what: str) -> DataFileError:
         """An error at a line of a file."""
-        return cls(f"{os.fspath(path)}, line {line}: {what}")
+        return cls(f"{name_of(path)}, line {line}: {what}")
 
 
-def lines_of(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a UTF-8 text file, unpacked if it is gzipped, without their line ends.
+def name_of(path: Source) -> str:
+    """What messages call a file.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file, or ``-``.
     """
-    name, number = Path(path), 0
-    if not name.is_file():
-        raise FileNotFoundError(f"there is no data file {os.fspath(path)!r}")
-    with name.open("rb") as raw:
-        packed = raw.read(2) == GZIP
-    try:
-        with gzip.open(name, "rb") if packed else name.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                yield number, line.decode().rstrip("\r\n")
-    except UnicodeDecodeError:
-        raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
+    if isinstance(path, Held):
+        return path.name
+    return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
 
 
-def text_of(path: str | os.PathLike[str]) -> bytes:
+def hold(path: Source) -> Source:
+    """What can be read more than once: the path itself, or the content of standard input or of a pipe.
+
+    Parameters
+    ----------
+    path : path
+        The file, or ``-``.
+    """
+    if isinstance(path, Held) or Path(path).is_file():
+        return path
+    with _raw(path) as file:
+        return Held(name_of(path), file.read())
+
+
+def lines_of(path: Source) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a UTF-8 text file, unpacked if it is gzipped, without their line ends and a byte order mark.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    """
+    number = 0
+    with _raw(path) as raw:
+        start = raw.peek(len(GZIP))[: len(GZIP)]
+        packed = bool(start) and GZIP.startswith(start)
+        file = gzip.GzipFile(fileobj=raw) if packed else raw
+        try:
+            for number, line in enumerate(cast(Iterable[bytes], file), start=1):
+                mark = codecs.BOM_UTF8 if number == 1 else b""
+                yield number, line.removeprefix(mark).decode().rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
+
+
+def text_of(path: Source) -> bytes:
     """The whole of a UTF-8 text file, unpacked if it is gzipped, without a byte order mark; checked, but not decoded.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file; ``-`` is standard input.
     """
+    with _raw(path) as file:
+        found = file.read()
     try:
-        content = Path(path).read_bytes()
-        if content.startswith(GZIP):
-            content = gzip.decompress(content)
+        content = gzip.decompress(found) if found.startswith(GZIP) else found
         content.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        for _ in lines_of(path):  # slower, and says in which line it is
+        for _ in lines_of(Held(name_of(path), found)):  # slower, and says in which line it is
             pass
         raise
     return content.removeprefix(codecs.BOM_UTF8)
+
+
+def write_text(path: str | os.PathLike[str], pieces: Iterable[str]) -> None:
+    """Write UTF-8 text atomically, or to standard output.
+
+    Parameters
+    ----------
+    path : path
+        Where to; packed by gzip if the name ends in ``.gz``. ``-`` is standard output.
+    pieces : iterable of str
+        The text, with its line ends.
+    """
+    content = "".join(pieces).encode()
+    if os.fspath(path) == STANDARD:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    packed = os.fspath(path).endswith(".gz")
+    write_atomically(path, gzip.compress(content, mtime=0) if packed else content)  # the same text, the same file
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -112,3 +188,21 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@contextmanager
+def _raw(path: Source) -> Iterator[io.BufferedReader[Any]]:
+    """The bytes of a source as they are stored; standard input stays open."""
+    if isinstance(path, Held):
+        yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(path.content)))
+    elif os.fspath(path) == STANDARD:
+        reader = io.BufferedReader(cast(io.RawIOBase, sys.stdin.buffer))
+        try:
+            yield reader
+        finally:
+            reader.detach()
+    elif not Path(path).exists() or Path(path).is_dir():
+        raise FileNotFoundError(f"there is no data file {os.fspath(path)!r}")
+    else:
+        with Path(path).open("rb") as file:
+            yield file

@@ -7,13 +7,12 @@ the order of the lines says the same, so they are not read.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.io.files import DataFileError, lines_of
+from m3n.io.files import DataFileError, Source, lines_of, name_of
 
 PIXELS = 128
 COLUMNS = 6 + PIXELS
@@ -68,13 +67,13 @@ class _Line:
     pixels: bytes
 
 
-def read_letters(path: str | os.PathLike[str], folds: Collection[int] | None = None) -> Letters:
+def read_letters(path: Source, folds: Collection[int] | None = None) -> Letters:
     """Read a file ``letter.data``.
 
     Parameters
     ----------
     path : path
-        The file.
+        The file; ``-`` is standard input.
     folds : collection of int, optional
         Which folds to keep; the default is all.
     """
@@ -96,7 +95,7 @@ def read_letters(path: str | os.PathLike[str], folds: Collection[int] | None = N
         pixels += line.pixels
         last = line
     if not starts:
-        raise DataFileError(f"{os.fspath(path)} is empty: there is no letter in it")
+        raise DataFileError(f"{name_of(path)} is empty: there is no letter in it")
     read = Letters(
         np.frombuffer(bytes(pixels), dtype=np.uint8).reshape(-1, PIXELS) - ord("0"),
         np.frombuffer(bytes(letters), dtype=np.uint8).astype(np.int64) - ord("a"),
@@ -106,7 +105,7 @@ def read_letters(path: str | os.PathLike[str], folds: Collection[int] | None = N
     return read if folds is None else _kept(read, folds, path)
 
 
-def _parse(text: str, path: str | os.PathLike[str], number: int) -> _Line:
+def _parse(text: str, path: Source, number: int) -> _Line:
     fields = text.rstrip("\t").split("\t", 6)
     values = fields[6].replace("\t", "") if len(fields) == 7 else ""
     if len(fields) < 7 or fields[6].count("\t") != PIXELS - 1:
@@ -122,7 +121,7 @@ def _parse(text: str, path: str | os.PathLike[str], number: int) -> _Line:
     return _Line(letter, word, int(position), int(fold), values.encode())
 
 
-def _check_order(line: _Line, last: _Line, path: str | os.PathLike[str], number: int) -> None:
+def _check_order(line: _Line, last: _Line, path: Source, number: int) -> None:
     """A word's letters follow one another and share a fold."""
     if line.position != last.position + 1:
         what = f"position {line.position} of word {line.word} follows position {last.position}; a letter is missing"
@@ -132,9 +131,9 @@ def _check_order(line: _Line, last: _Line, path: str | os.PathLike[str], number:
         raise DataFileError.at(path, number, what)
 
 
-def _kept(letters: Letters, folds: Collection[int], path: str | os.PathLike[str]) -> Letters:
+def _kept(letters: Letters, folds: Collection[int], path: Source) -> Letters:
     missing = sorted(set(folds) - set(letters.folds.tolist()))
     if missing or not folds:
         present = sorted(set(letters.folds.tolist()))
-        raise DataFileError(f"{os.fspath(path)} has no words in fold {missing}; its folds are {present}")
+        raise DataFileError(f"{name_of(path)} has no words in fold {missing}; its folds are {present}")
     return letters.only(folds)
