@@ -30,6 +30,7 @@ RANKS = {
     "suitability": 6,
     "loop": 7,
     "callbacks": 8,
+    "checkpoint": 8,
     "paths": 8,
     "race": 9,
     "report": 10,

@@ -52,7 +52,7 @@ def test_tolerance():
 def test_pass_limit_counts_certificates():
     for limit in (3, 10, 17, 40):
         problem = chain_problem()
-        result = minimize(problem, tol=1e-12, max_passes=limit)
+        result = minimize(problem, "excessive_gap", tol=1e-12, max_passes=limit)
         assert result.status is Status.PASS_LIMIT
         assert problem.passes <= max(limit, 8)  # the start itself may take a few
         assert result.hard_calls == problem.hard_calls

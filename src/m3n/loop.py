@@ -96,6 +96,8 @@ class Snapshot:
         The goal, the larger one of the two tolerances as a gap, and the limits; infinite where there is no limit.
     state : object
         The solver's state, to look at only; None before the solver has begun.
+    result : Result or None
+        What the run would return if it ended here; None before the solver has begun.
     """
 
     record: Record
@@ -104,6 +106,7 @@ class Snapshot:
     max_passes: float
     max_seconds: float
     state: Any = None
+    result: Result | None = None
 
 
 Callback = Callable[[Snapshot], bool | None]
@@ -225,7 +228,9 @@ class _Run:
             self._certify()
             if self.certificate.gap <= self.tol:
                 status = Status.TOLERANCE
-        return self._result(status)
+        result = self._result(status)
+        log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
+        return result
 
     @property
     def tol(self) -> float:
@@ -308,7 +313,9 @@ class _Run:
         self.trace.append(record)
         self.patience = _patience(self.trace, self.tol)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
-        snapshot = Snapshot(record, _read_only(self.w), self.tol, self.max_passes, self.max_seconds, self.state)
+        limits = self.tol, self.max_passes, self.max_seconds
+        result = None if self.state is None else self._result(Status.INTERRUPTED)
+        snapshot = Snapshot(record, _read_only(self.w), *limits, self.state, result)
         begin = time.perf_counter()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += time.perf_counter() - begin
@@ -340,7 +347,7 @@ class _Run:
         """The old certificate must speak of this problem."""
         primal = self.problem.primal(self.w)
         if abs(primal - self.certificate.primal) > ROUNDING * (1.0 + abs(primal)):
-            raise ValueError("cannot resume: the earlier result belongs to another problem")
+            raise ValueError("cannot resume: the earlier result belongs to another problem (other data or settings)")
 
     def _record(self) -> Record:
         known_so_far = {} if self.state is None else self.state.metrics
@@ -352,11 +359,8 @@ class _Run:
 
     def _result(self, status: Status) -> Result:
         seconds = time.perf_counter() - self.begin
-        calls = self.calls
-        log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, seconds, self.certificate)
-        return Result(
-            self.w, self.certificate, status, self.trace, *calls, seconds, self.solver, self.reason, self.state
-        )
+        known = self.w, self.certificate, status, self.trace
+        return Result(*known, *self.calls, seconds, self.solver, self.reason, self.state)
 
 
 def _patience(trace: list[Record], tol: float) -> float:

@@ -101,6 +101,9 @@ class GraphLabeler(Trained):
         How many.
     support_tol : float
         What a kernel model may forget, relative to the norm of its weights.
+    checkpoint : path or None
+        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
+        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
@@ -171,6 +174,7 @@ class GraphLabeler(Trained):
         approximation: Any = None,
         components: int = 500,
         support_tol: float = 1e-6,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.objective = objective
         self.solver = solver
@@ -195,6 +199,7 @@ class GraphLabeler(Trained):
         self.approximation = approximation
         self.components = components
         self.support_tol = support_tol
+        self.checkpoint = checkpoint
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> GraphLabeler:
         """Train on labelled graphs.

@@ -36,8 +36,9 @@ DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file ca
 
 def described(estimator: Trained) -> dict[str, Any]:
     """Parameters, labels and how training went, as JSON."""
+    params = estimator.get_params(deep=False)
     return {
-        "params": {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()},
+        "params": {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"},
         "classes": estimator.classes_.tolist(),
         "lam": estimator.lam_,
         "certificate": dataclasses.asdict(estimator.certificate_),

@@ -82,6 +82,9 @@ class MultilabelClassifier(Trained):
         How many.
     support_tol : float
         What a kernel model may forget, relative to the norm of its weights.
+    checkpoint : path or None
+        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
+        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
@@ -152,6 +155,7 @@ class MultilabelClassifier(Trained):
         approximation: Any = None,
         components: int = 500,
         support_tol: float = 1e-6,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.pairs = pairs
         self.objective = objective
@@ -177,6 +181,7 @@ class MultilabelClassifier(Trained):
         self.approximation = approximation
         self.components = components
         self.support_tol = support_tol
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> MultilabelClassifier:
         """Train on labelled examples.

@@ -80,6 +80,9 @@ class SegmentTagger(Trained):
         How many.
     support_tol : float
         What a kernel model may forget, relative to the norm of its weights.
+    checkpoint : path or None
+        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
+        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
@@ -148,6 +151,7 @@ class SegmentTagger(Trained):
         approximation: Any = None,
         components: int = 500,
         support_tol: float = 1e-6,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.objective = objective
         self.solver = solver
@@ -173,6 +177,7 @@ class SegmentTagger(Trained):
         self.approximation = approximation
         self.components = components
         self.support_tol = support_tol
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:
         """Train on segmented sequences.

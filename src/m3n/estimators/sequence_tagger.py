@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
@@ -52,7 +53,19 @@ from m3n.structures import Transitions
 
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 # what may change between two fits of which the second begins where the first one ended
-FREE = ("solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start")
+FREE = (
+    "solver",
+    "lam",
+    "C",
+    "tol",
+    "rtol",
+    "max_passes",
+    "max_seconds",
+    "n_jobs",
+    "verbose",
+    "warm_start",
+    "checkpoint",
+)
 
 
 class SequenceTagger(Trained):
@@ -123,6 +136,9 @@ class SequenceTagger(Trained):
     support_tol : float
         A kernel model keeps the inputs that count. Those with the smallest coefficients are left out as long as that
         changes the weights by no more than this part of their norm.
+    checkpoint : path or None
+        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
+        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
@@ -199,6 +215,7 @@ class SequenceTagger(Trained):
         approximation: Any = None,
         components: int = 500,
         support_tol: float = 1e-6,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.objective = objective
         self.solver = solver
@@ -227,6 +244,7 @@ class SequenceTagger(Trained):
         self.approximation = approximation
         self.components = components
         self.support_tol = support_tol
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
         """Train on labelled sequences.
@@ -389,7 +407,9 @@ class SequenceTagger(Trained):
             raise ValueError("there is nothing to compare: give a kernel and an approximation, and fit")
         matrix, lengths, pairs = self.reader_.read(X)
         data = Data(matrix, lengths, number_labels(y, lengths, self.classes_), None, pairs)
-        return compare_with_kernel(self, settings, data, sequences)
+        plain = copy.copy(self)
+        plain.checkpoint = None  # it belongs to the fit
+        return compare_with_kernel(plain, settings, data, sequences)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that ``m3n.load`` reads.

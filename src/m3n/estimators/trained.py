@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from m3n import losses
 from m3n.backends import Threads
 from m3n.callbacks import ProgressBar
 from m3n.certificate import Certificate, Record
+from m3n.checkpoint import Checkpoint
 from m3n.estimators.base import Estimator
 from m3n.estimators.inputs import Matrix, linear_map, linear_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
@@ -45,6 +47,7 @@ class Trained(Estimator):
     kernel: str | Callable[..., Any] | None
     approximation: Any
     support_tol: float
+    checkpoint: str | os.PathLike[str] | None
 
     classes_: np.ndarray
     coef_: Any
@@ -115,8 +118,10 @@ class Trained(Estimator):
 
     def _minimize(self, problem: Problem, start: Result | None = None, scale: float = 1.0) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
+        saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
+        earlier = saved.load(problem) if saved else None
         with ExitStack() as stack:
-            callbacks = [stack.enter_context(ProgressBar())] if self.verbose else []
+            callbacks: list[Any] = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
                 problem,
                 self.solver,
@@ -125,9 +130,12 @@ class Trained(Estimator):
                 seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
-                callbacks=callbacks,
-                start=start,
+                callbacks=[*callbacks, *([saved] if saved else [])],
+                start=None if earlier else start,
+                resume=earlier,
             )
+        if saved:
+            saved.close(result)
         result = _scaled(result, scale)
         if result.status is not Status.TOLERANCE:
             from sklearn.exceptions import ConvergenceWarning
