@@ -33,7 +33,7 @@ RANKS = {
     "checkpoint": 8,
     "paths": 8,
     "race": 9,
-    "report": 10,
+    "reports": 10,
     "estimators": 11,
     "cli": 12,
 }

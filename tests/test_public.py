@@ -19,7 +19,7 @@ NAMES = {
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
-    "path", "report", "solvers", "structures",
+    "path", "report", "reports", "solvers", "structures",
 }  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def public_objects():
         m3n.io,
         m3n.losses,
         m3n.race,
-        m3n.report,
+        m3n.reports,
         m3n.solvers,
         m3n.structures,
     ]

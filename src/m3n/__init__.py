@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from m3n import callbacks, checks, datasets, features, io, losses, report, solvers, structures
+    from m3n import callbacks, checks, datasets, features, io, losses, reports, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import (
         GraphLabeler,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from m3n.paths import Path, PathPoint, path
     from m3n.problem import Answer, Problem
     from m3n.race import Comparison, compare
+    from m3n.reports import report
     from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
     from m3n.suitability import MissingOracle, WrongObjective
 
@@ -55,15 +56,16 @@ _HOME = {
     "load": "m3n.estimators",
     "minimize": "m3n.loop",
     "path": "m3n.paths",
+    "report": "m3n.reports",
 }
-_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "report", "solvers", "structures")
+_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "solvers", "structures")
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
-    "path", "report", "solvers", "structures",
+    "path", "report", "reports", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def _write(result: Comparison, race: Race) -> None:
 def _picture(result: Comparison, kind: str) -> bytes:
     from matplotlib.figure import Figure
 
-    from m3n.report import comparison_size, plot_comparison
+    from m3n.reports import comparison_size, plot_comparison
 
     figure = Figure(figsize=comparison_size(result), layout="constrained")
     plot_comparison(result, figure)

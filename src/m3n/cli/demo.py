@@ -114,7 +114,7 @@ def _draw(output: Path, result: Result, test: DigitStrings, alone: list[list[int
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from m3n.report import plot_convergence, plot_gap
+    from m3n.reports import plot_convergence, plot_gap
 
     figure = plt.figure(figsize=(10, 7.5), layout="constrained")
     panels: Any = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])

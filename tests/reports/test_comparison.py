@@ -7,8 +7,8 @@ import matplotlib.pyplot as plt
 
 from m3n import Record, Status
 from m3n.race import Comparison, Entry
-from m3n.report import comparison_size, plot_comparison
-from m3n.report.comparison import NO_DUAL, _style
+from m3n.reports import comparison_size, plot_comparison
+from m3n.reports.comparison import NO_DUAL, _style
 from tests.race.contestants import Blind, FrankWolfe
 
 
