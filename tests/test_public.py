@@ -19,7 +19,8 @@ NAMES = {
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
-    "path", "report", "reports", "solvers", "structures",
+    "path", "report", "reports",
+    "scores", "solvers", "structures",
 }  # fmt: skip
 
 

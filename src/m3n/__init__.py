@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from m3n import callbacks, checks, datasets, features, io, losses, reports, solvers, structures
+    from m3n import callbacks, checks, datasets, features, io, losses, reports, scores, solvers, structures
     from m3n.certificate import Certificate, Record
     from m3n.estimators import (
         GraphLabeler,
@@ -58,14 +58,14 @@ _HOME = {
     "path": "m3n.paths",
     "report": "m3n.reports",
 }
-_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "solvers", "structures")
+_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "scores", "solvers", "structures")
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
-    "path", "report", "reports", "solvers", "structures",
+    "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.features import CHUNKING, Templates
+from m3n.features import CHUNKING, Templates, word_templates
 from m3n.io import Sentences, read_columns
 
 PATTERNS = (
@@ -160,6 +160,30 @@ def test_pairs(padding):
         names = [{plain.names[k] for k in np.flatnonzero(row)} for row in wanted]
         assert found == [{n for n in row if n[1] == "B" and n[1:] in templates.pair_names} for row in names]
     assert templates.transform_pairs(train).nnz > 2
+
+
+def test_forms_of_words():
+    patterns = ["l=%x[0,0:lower]", "s=%x[-1,0:suffix2]|%x[0,1]", "b=%x[0,0:brief]", "d=%x[ 0 , 0 : digits ]"]
+    templates = Templates(patterns, "none")
+    train = Sentences.of([[("The", "D"), ("Dogs", "N"), ("B-52", "N")]])
+    templates.fit_transform(train)
+    assert templates.names == [
+        "l=the", "l=dogs", "l=b-52", "s=he|N", "s=gs|N", "b=Xx", "b=X-d", "d=The", "d=Dogs", "d=B-00"
+    ]  # fmt: skip
+    new = templates.transform(Sentences.of([[("DOGS", "N"), ("F-16", "N")]])).toarray()
+    found = [{templates.names[k] for k in np.flatnonzero(row)} for row in new]
+    assert found == [{"l=dogs"}, {"b=X-d"}]
+    with pytest.raises(ValueError, match=r"asks for the form 'stem'; choose one of lower, shape, brief"):
+        Templates(["%x[0,0:stem]"])
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_word_templates(columns):
+    templates = word_templates(columns)
+    rows = templates.fit_transform(Sentences.of([[("Rome", "a", "b")[:columns], ("fell", "c", "d")[:columns]]]))
+    assert rows.shape == (2, templates.width)
+    assert {"w[0]=Rome", "suffix3=ell", "brief[0]=Xx", "__EOS__"} <= set(templates.names)
+    assert ("c2[-1]=b" in templates.names) == (columns == 3)
 
 
 def test_missing_columns_are_named():

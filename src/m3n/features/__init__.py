@@ -12,11 +12,13 @@ from m3n.features.observed import Observed, ObservedTable, observed_pairs, obser
 from m3n.features.scaled import Scaled
 from m3n.features.sparse import Sparse
 from m3n.features.stack import Stack, Table, chain_features
-from m3n.features.templates import CHUNKING, Templates
+from m3n.features.template_sets import CHUNKING, word_templates
+from m3n.features.templates import Templates
 from m3n.features.vectorizer import AttributeVectorizer
 
 __all__ = [
     "CHUNKING", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Copies", "Dense", "FeatureMap", "Kernel",
     "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled", "Sparse", "Stack", "Table",
     "Templates", "chain_features", "graph_features", "observed_pairs", "observed_transitions",
+    "word_templates",
 ]  # fmt: skip

@@ -3,7 +3,8 @@
 A template is a text with macros ``%x[row,column]``: the value of a column in the token that stands ``row`` places
 further. The template ``w[-1]|w[0]=%x[-1,0]|%x[0,0]`` gives "dog" after "the" the attribute ``w[-1]|w[0]=the|dog``. The
 lines of a CRF++ template file (``U05:%x[-1,0]/%x[0,0]``) are such texts. A template that begins with ``B`` and a colon
-or digits (``B01:%x[0,0]``) makes attributes of the *pair* of labels of a token and of the one before it.
+or digits (``B01:%x[0,0]``) makes attributes of the *pair* of labels of a token and of the one before it. Unlike in
+CRF++ a macro may ask for a form of the value: ``%x[0,0:suffix3]``, ``%x[0,0:lower]`` (``m3n.features.word_forms``).
 
 No attribute is spelled out in order to be numbered: the columns come as integer codes, a template joins the shifted
 codes of its macros to one number per token (``JointCodes``), and the numbers of all templates are the CSR matrix.
@@ -25,14 +26,18 @@ import numpy as np
 import scipy.sparse
 
 from m3n.features.joint_codes import ABSENT, JointCodes
+from m3n.features.word_forms import FORMS
 from m3n.io.sentences import Column, Sentences
 
-MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*\]")
+MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?::\s*(\w+)\s*)?\]")
 UNKNOWN = re.compile(r"%[a-zA-Z]\[")
 PLAIN = re.compile(r"B\d*:?")  # all pairs alike
 PAIR = re.compile(r"B\w*:|B\d+(?!\w)")
 PADDINGS = ("symbols", "marks", "none")
 MARKS = ("__BOS__", "__EOS__")
+
+
+Key = int | str  # a column, or a form of one
 
 
 class Template(NamedTuple):
@@ -41,14 +46,14 @@ class Template(NamedTuple):
     Attributes
     ----------
     macros : tuple of pairs
-        (row, column) of every macro.
+        (row, column) of every macro; a form of a column is a text such as "0:lower".
     texts : tuple of str
         What stands before, between and after them.
     pair : bool
         Whether its attributes are those of a pair of neighbouring labels.
     """
 
-    macros: tuple[tuple[int, int], ...]
+    macros: tuple[tuple[int, Key], ...]
     texts: tuple[str, ...]
     pair: bool
 
@@ -71,7 +76,7 @@ class Templates:
     Attributes
     ----------
     values : dict
-        From a column that the templates use to its distinct values in training.
+        From a column, or form of one, that the templates use to its distinct values in training.
     attributes : list of JointCodes
         For every template, and every mark, what it has learnt.
     parsed : tuple of Template
@@ -101,7 +106,7 @@ class Templates:
         self.parsed = tuple(map(_parse, texts))
         if len(set(texts)) < len(texts) or all(template.pair for template in self.parsed):
             raise ValueError("there must be at least one template of single tokens, and no template may come twice")
-        self.values: dict[int, list[str]] = {}
+        self.values: dict[Key, list[str]] = {}
         self.attributes: list[JointCodes] = []
 
     @property
@@ -133,7 +138,7 @@ class Templates:
         """The same templates without what they have learnt."""
         return Templates(self.patterns, self.padding)
 
-    def restore(self, values: dict[int, list[str]], tables: Sequence[Sequence[np.ndarray]]) -> None:
+    def restore(self, values: dict[Key, list[str]], tables: Sequence[Sequence[np.ndarray]]) -> None:
         """Take over what ``fit_transform`` has learnt elsewhere: ``values``, and the tables of all ``attributes``.
 
         Parameters
@@ -144,7 +149,7 @@ class Templates:
             For every one of ``attributes`` its tables.
         """
         self.values = values
-        self._numbers: dict[int, dict[str, int]] = {}
+        self._numbers: dict[Key, dict[str, int]] = {}
         sizes = {column: len(self._words(column)) for column in values}
         self.attributes = [
             JointCodes([sizes[column] for _, column in template.macros] or [1], own)
@@ -160,8 +165,8 @@ class Templates:
             Tokens in columns.
         """
         used = self._used_columns(sentences)
-        self.restore({k: list(sentences.columns[k].values) for k in used}, [()] * len(self.parsed))
-        codes = {k: sentences.columns[k].codes for k in used}
+        self.restore({key: list(column.values) for key, column in used.items()}, [()] * len(self.parsed))
+        codes = {key: column.codes for key, column in used.items()}
         if self.has_pairs:
             self._matrix(codes, sentences.offsets, JointCodes.learn, pair=True)
         return self._matrix(codes, sentences.offsets, JointCodes.learn, pair=False)
@@ -186,11 +191,11 @@ class Templates:
         """
         return self._matrix(self._codes(sentences), sentences.offsets, JointCodes.find, pair=True)
 
-    def _codes(self, sentences: Sentences) -> dict[int, np.ndarray]:
+    def _codes(self, sentences: Sentences) -> dict[Key, np.ndarray]:
         """The columns that the templates use, in the codes of training."""
         if not self.attributes:
             raise ValueError("these templates have no attributes yet: call fit_transform first")
-        return {k: self._known_codes(k, sentences.columns[k]) for k in self._used_columns(sentences)}
+        return {key: self._known_codes(key, column) for key, column in self._used_columns(sentences).items()}
 
     def _own(self, pair: bool) -> list[tuple[Template, JointCodes]]:
         """The templates of tokens, or of pairs, with what they have learnt."""
@@ -207,17 +212,18 @@ class Templates:
             names += joined.tolist()
         return names
 
-    def _used_columns(self, sentences: Sentences) -> list[int]:
-        """The columns that the templates use, after checking that the sentences have them."""
+    def _used_columns(self, sentences: Sentences) -> dict[Key, Column]:
+        """The columns and their forms that the templates use, after checking that the sentences have them."""
         width = len(sentences.columns)
         for pattern, template in zip(self.patterns, self.parsed, strict=False):
-            for _, column in template.macros:
-                if column >= width:
-                    what = f"reads column {column}, but the columns of the tokens are 0 to {width - 1}"
+            for _, key in template.macros:
+                if _place(key)[0] >= width:
+                    what = f"reads column {_place(key)[0]}, but the columns of the tokens are 0 to {width - 1}"
                     raise ValueError(f"template {pattern!r} {what}")
-        return sorted({column for template in self.parsed for _, column in template.macros})
+        keys = sorted({key for template in self.parsed for _, key in template.macros}, key=_place)
+        return {key: _column(sentences, *_place(key)) for key in keys}
 
-    def _known_codes(self, column: int, given: Column) -> np.ndarray:
+    def _known_codes(self, column: Key, given: Column) -> np.ndarray:
         """A column in the codes of training: one look-up per distinct value."""
         if column not in self._numbers:
             self._numbers[column] = {value: code for code, value in enumerate(self.values[column])}
@@ -227,7 +233,7 @@ class Templates:
             used = [used[k] for k in which.tolist()]
         return np.array([get(value, ABSENT) for value in used], dtype=np.int64)[codes]
 
-    def _words(self, column: int) -> list[str]:
+    def _words(self, column: Key) -> list[str]:
         """The texts of a column's codes: its values and, with symbols, what stands beyond the sentence."""
         symbols = [f"_B{side}{distance + 1}" for side in "-+" for distance in range(self._reach)]
         return self.values[column] + symbols
@@ -239,13 +245,13 @@ class Templates:
         return max(rows, default=0) if self.padding == "symbols" else 0
 
     def _matrix(
-        self, codes: dict[int, np.ndarray], offsets: np.ndarray, number: Numbering, *, pair: bool
+        self, codes: dict[Key, np.ndarray], offsets: np.ndarray, number: Numbering, *, pair: bool
     ) -> scipy.sparse.csr_array:
         window, own = _Window(offsets, self._reach), self._own(pair)
         rows = np.flatnonzero(window.place > 0) if pair else slice(None)  # a pair belongs to its second token
 
         @cache
-        def shifted(row: int, column: int) -> np.ndarray:
+        def shifted(row: int, column: Key) -> np.ndarray:
             return window.shift(codes[column], row, len(self.values[column]))[rows]
 
         columns, width = np.full((len(window.place[rows]), len(own)), ABSENT), 0
@@ -292,10 +298,26 @@ class _Window:
 
 def _parse(pattern: str) -> Template:
     pieces = MACRO.split(pattern)
-    macros = tuple((int(row), int(column)) for row, column in zip(pieces[1::3], pieces[2::3], strict=True))
-    if any(map(UNKNOWN.search, pieces[::3])):
+    macros = tuple(
+        (int(row), f"{int(column)}:{form}" if form else int(column))
+        for row, column, form in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
+    )
+    for form in filter(None, pieces[3::4]):
+        if form not in FORMS:
+            raise ValueError(f"template {pattern!r} asks for the form {form!r}; choose one of {', '.join(FORMS)}")
+    if any(map(UNKNOWN.search, pieces[::4])):
         raise ValueError(f"template {pattern!r} has a macro that is not of the form %x[row,column], such as %x[-1,0]")
-    return Template(macros, tuple(pieces[::3]), PAIR.match(pattern) is not None)
+    return Template(macros, tuple(pieces[::4]), PAIR.match(pattern) is not None)
+
+
+def _place(key: Key) -> tuple[int, str]:
+    """Column and form."""
+    column, _, form = str(key).partition(":")
+    return int(column), form
+
+
+def _column(sentences: Sentences, column: int, form: str) -> Column:
+    return sentences.columns[column].map(FORMS[form]) if form else sentences.columns[column]
 
 
 def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:
@@ -308,25 +330,3 @@ def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:
     matrix = scipy.sparse.csr_array((np.ones(len(indices)), indices, ends.astype(kind)), shape=(len(columns), width))
     matrix.has_canonical_format = True
     return matrix
-
-
-COLUMN = {"w": 0, "pos": 1}  # of a file for chunking: word, part of speech, label
-
-
-def _named(*places: tuple[str, int]) -> str:
-    """A template such as ``w[-1]|w[0]=%x[-1,0]|%x[0,0]``."""
-    names = "|".join(f"{name}[{row}]" for name, row in places)
-    macros = "|".join(f"%x[{row},{COLUMN[name]}]" for name, row in places)
-    return f"{names}={macros}"
-
-
-CHUNKING = Templates(
-    [
-        *(_named(("w", row)) for row in range(-2, 3)),
-        *(_named(("w", row), ("w", row + 1)) for row in (-1, 0)),
-        *(_named(("pos", row)) for row in range(-2, 3)),
-        *(_named(("pos", row), ("pos", row + 1)) for row in range(-2, 2)),
-        *(_named(("pos", row), ("pos", row + 1), ("pos", row + 2)) for row in range(-2, 1)),
-    ],
-    padding="marks",
-)
