@@ -155,7 +155,7 @@ class PythonSpace:
         try:
             values, labelling, _ = alone.slack(cut(theta, alone.shapes), self.gold[span], cost)
         except InexactOracle as error:
-            raise InexactOracle(i, error.best, error.bound) from None
+            raise InexactOracle(i, error.best, error.bound, error.reason) from None
         return float(self.weights[i] * values[0]), _list(alone, labelling, parts)
 
     def soft(self, i: int, theta: np.ndarray, mu: float) -> float:

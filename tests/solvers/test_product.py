@@ -24,6 +24,7 @@ from m3n.solvers import (
     Uniform,
 )
 from m3n.structures import Chain, Multiclass
+from tests.structures.test_graph import graph_problem
 from tests.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -44,6 +45,7 @@ PROBLEMS = {
     "chain": lambda: chain_problem(seed=3),
     "multiclass": lambda: multiclass_problem(seed=3),
     "edges": lambda: edge_problem(seed=3),
+    "graph": lambda: graph_problem(seed=2),
     "chain CRF": lambda: chain_problem(seed=3, temperature=1.0),
     "logistic regression": lambda: multiclass_problem(seed=3, temperature=1.0),
     "softmax-margin": lambda: chain_problem(seed=3, temperature=0.3, loss=NormalizedHamming()),

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 
 from m3n import minimize
-from m3n.solvers import LBFGS, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual
+from m3n.solvers import LBFGS, SMO, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual
 from tests.test_blocks import test_block_oracles_are_those_of_the_batch as check_blocks
 from tests.test_blocks import test_default_parts_are_those_of_the_structure as check_parts
 from tests.tiny import Enumerated
 
-MARGIN = [(SequentialDual(), 1e-3), (ExcessiveGap(), 1e-3), (BlockFrankWolfe(), 1e-2)]  # the last is slow at the end
+MARGIN = [
+    (SequentialDual(), 1e-3),
+    (ExcessiveGap(), 1e-3),
+    (SMO(), 1e-3),
+    (BlockFrankWolfe(), 1e-2),  # slow at the end
+]
 CRF = [(DualAscent(), 1e-6), (LBFGS(), 1e-6)]
 
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from m3n.backends import Threads
 from m3n.checks import brute_force, check_gradient, check_structure, total_score
 from m3n.structures import Structure
+from tests.structures.support import check_support
 
 MU = st.sampled_from([1e-8, 1e-3, 0.05, 1.0, 30.0])
 SCALE = st.sampled_from([1e-3, 1.0, 1e4])
@@ -117,6 +118,34 @@ class StructureTemplate:
                     np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
                     np.testing.assert_array_equal(b, c)
                 np.testing.assert_array_equal(structure.hard(theta)[1], structure.hard(theta, threads)[1])
+
+        self.for_all(check)
+
+    def test_factored_dual_agrees_with_enumeration(self):
+        def check(structure, draw):
+            theta = draw_theta(draw, structure, forbid=False)
+            if "support" in structure.oracles:
+                check_support(structure, theta, np.random.default_rng(draw(st.integers(0, 1000))))
+
+        self.for_all(check)
+
+    def test_branches_divide_the_outputs(self):
+        """For slack rescaling: every output is in one branch, and two different ones are not in the same."""
+
+        def check(structure, draw):
+            alone, _ = structure.select(np.array([draw(st.integers(0, structure.n - 1))]))
+            outputs = list(alone.enumerate(0))
+            encoded = [alone.encode(y) for y in outputs]
+            for y, parts in zip(outputs, encoded, strict=True):
+                np.testing.assert_array_equal(parts[0], np.eye(parts[0].shape[1])[alone.labels_of(y)])
+            one, other = (draw(st.integers(0, len(outputs) - 1)) for _ in range(2))
+            masks = alone.branches(outputs[one], outputs[other])
+            assert bool(masks) == (one != other)
+            if masks:
+                inside = np.array([[not parts[k][mask].any() for parts in encoded] for k, mask in masks])
+                np.testing.assert_array_equal(inside.sum(axis=0), 1)
+                assert inside[0, other]
+                assert inside[1, one]
 
         self.for_all(check)
 

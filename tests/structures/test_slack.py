@@ -7,11 +7,26 @@ from hypothesis import strategies as st
 
 from m3n.backends import Threads
 from m3n.losses import Cost, Hamming, NormalizedHamming
-from m3n.structures import Chain, Multiclass, Structure
+from m3n.structures import Chain, HigherOrderChain, Multiclass, SemiMarkov, Structure, Tree
 from m3n.structures import chain as chain_module
+from m3n.structures import slack as slack_module
 from m3n.structures.slack import InexactOracle, search
+from tests.structures import test_higher_order_chain
 from tests.structures.template import draw_theta
 from tests.structures.test_chain import chains
+from tests.structures.test_graph import cycle, graphs
+from tests.structures.test_loopy import loopy_graphs
+from tests.structures.test_semi_markov import segmentations
+from tests.structures.test_tree import path, trees
+
+SEARCHED = {
+    "chains": chains(edges=False),
+    "graphs": graphs(),
+    "trees": trees(tables=True),
+    "paths of graphs": loopy_graphs(),
+    "segmentations": segmentations(),
+    "higher orders": test_higher_order_chain.chains(sparse=True),
+}
 
 
 def labelled(draw, structure):
@@ -24,16 +39,25 @@ def integer_cost(structure, gold, random, unit=1.0):
     labels = structure.shapes[0][1]
     table = unit * random.integers(0, 4, size=(labels, labels))
     np.fill_diagonal(table, 0.0)
-    return Cost(gold, random.integers(1, 3, size=len(gold)).astype(float), table)
+    return Cost(structure.labels_of(gold), random.integers(1, 3, size=len(gold)).astype(float), table)
 
 
-def draw_cost(draw, structure, gold):
-    kind = draw(st.sampled_from(["hamming", "normalised", "integer", "fractions"]))
+def real_cost(structure, gold, random):
+    """Costs without a common unit."""
+    table = random.random((structure.shapes[0][1],) * 2)
+    np.fill_diagonal(table, 0.0)
+    return Cost(structure.labels_of(gold), random.random(len(gold)) + 0.5, table)
+
+
+def draw_cost(draw, structure, gold, *more):
+    kind = draw(st.sampled_from(["hamming", "normalised", "integer", "fractions", *more]))
     if kind == "hamming":
         return Hamming().cost(structure, gold)
     if kind == "normalised":
         return NormalizedHamming().cost(structure, gold)
     random = np.random.default_rng(draw(st.integers(0, 1000)))
+    if kind == "real":
+        return real_cost(structure, gold, random)
     return integer_cost(structure, gold, random, unit=1.0 if kind == "integer" else 1 / 7)
 
 
@@ -42,7 +66,7 @@ def products(structure, theta, gold, cost, i):
     alone, rows = structure.select(np.array([i]))
     mine = tuple(array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
     span = structure.rows_of_labelling(np.array([i]))
-    own = cost.select(span)
+    own = cost.select(span, rows[1:])
     gold_score = alone.score(mine, gold[span])[0]
     for y in structure.enumerate(i):
         loss = own.expected(alone.encode(y))
@@ -107,40 +131,61 @@ def test_a_table_needs_no_max_oracle(monkeypatch, random):
     check(structure, theta, gold, cost, structure.slack(theta, gold, cost))
 
 
-@given(st.data())
-def test_the_search_is_exact_or_refuses(data):
-    """On chains, with and without a unit: a refusal is right about what it found and what it cannot exclude."""
-    structure = data.draw(chains(edges=False))
-    gold = labelled(data.draw, structure)
-    cost, theta = draw_cost(data.draw, structure, gold), allowed_theta(data.draw, structure, gold)
-    if data.draw(st.booleans()):  # no unit
-        weight = np.random.default_rng(data.draw(st.integers(0, 99))).random(len(gold)) + 0.5
-        cost = Cost(gold, weight, cost.table)
-    try:
-        answer = search(structure, theta, gold, cost)
-    except InexactOracle as refusal:
-        best = max(product for *_, product in products(structure, theta, gold, cost, refusal.example))
-        assert refusal.best - 1e-9 <= best <= refusal.bound + 1e-9
-        assert f"example {refusal.example}:" in str(refusal)
-    else:
-        check(structure, theta, gold, cost, answer)
+@pytest.mark.parametrize("kind", SEARCHED)
+def test_the_search_agrees_with_enumeration(kind):
+    """Losses with few and many values, forbidden parts; nothing is refused."""
+
+    @given(st.data())
+    def run(data):
+        structure = data.draw(SEARCHED[kind])
+        gold = labelled(data.draw, structure)
+        cost, theta = draw_cost(data.draw, structure, gold, "real"), allowed_theta(data.draw, structure, gold)
+        theta = tuple(data.draw(st.sampled_from([0.1, 1.0, 4.0])) * array for array in theta)
+        check(structure, theta, gold, cost, search(structure, theta, gold, cost))
+
+    run()
 
 
-def test_the_search_mostly_answers(random):
-    """Hamming loss on chains of random scores: the share that is refused stays small."""
-    structure = Chain([4], 3)
-    refused = 0
-    for _ in range(200):
-        gold = random.integers(3, size=4)
+@pytest.fixture
+def divisions(monkeypatch):
+    """A list that gets the branches whenever outputs are divided."""
+    found, plain, cut = [], Structure.branches, SemiMarkov.branches
+
+    def branches(structure, one, other):
+        found.append((cut if isinstance(structure, SemiMarkov) else plain)(structure, one, other))
+        return found[-1]
+
+    for kind in (Chain, Tree, HigherOrderChain, SemiMarkov):
+        monkeypatch.setattr(kind, "branches", branches)
+    return found
+
+
+@pytest.mark.parametrize(
+    "structure",
+    [Chain([4], 3), Tree([5], 3, [path(5)]), SemiMarkov([4], 3, 2), HigherOrderChain([4], 3, 2)],
+    ids=lambda structure: type(structure).__name__,
+)
+def test_optima_below_the_hull_are_found(structure, divisions):
+    """Losses of many values: one example in three has to be divided, and a few divisions are enough."""
+    for seed in range(30):
+        random = np.random.default_rng(seed)
         theta = tuple(random.normal(size=shape) for shape in structure.shapes)
-        cost = Hamming().cost(structure, gold)
-        try:
-            values, _, _ = search(structure, theta, gold, cost)
-        except InexactOracle:
-            refused += 1
-        else:
-            np.testing.assert_allclose(values, structure.slack(theta, gold, cost)[0], rtol=1e-9)
-    assert 0 < refused <= 20
+        gold = structure.hard(tuple(random.normal(size=shape) for shape in structure.shapes))[1]
+        cost = real_cost(structure, gold, random)
+        check(structure, theta, gold, cost, search(structure, theta, gold, cost))
+    assert 5 <= len(divisions) <= 60
+
+
+def test_costs_of_segments_alone(random, divisions):
+    """Outputs may differ in their segments and have the same labels, here the only one."""
+    structure = SemiMarkov([6], 1, 4)
+    for _ in range(20):
+        theta = tuple(random.normal(size=shape) for shape in structure.shapes)
+        gold = structure.hard(tuple(random.normal(size=shape) for shape in structure.shapes))[1]
+        costs = np.where(structure.encode(gold)[4] > 0, 0.0, random.random(structure.shapes[4]))
+        cost = Cost.of_parts(structure, gold, {4: costs})
+        check(structure, theta, gold, cost, search(structure, theta, gold, cost))
+    assert sum(branches[0][0] == 4 for branches in divisions) >= 5
 
 
 class Maximising(Multiclass):
@@ -175,11 +220,36 @@ def hidden(middle):
     return Maximising(1, 4), theta, np.array([0]), Cost(np.array([0]), np.ones(1), table)
 
 
-def test_an_optimum_below_the_hull_is_refused():
+def test_an_optimum_below_the_hull_is_found():
     structure, theta, gold, cost = hidden(middle=7.0)
-    with pytest.raises(InexactOracle, match=r"example 0: .* margin 10, but cannot exclude one of up to 16\.5.*`slack`"):
+    values, labelling, losses = search(structure, theta, gold, cost)
+    assert (values[0], labelling[0], losses[0]) == (14.0, 2, 2.0)
+
+
+def test_outputs_that_cannot_be_divided_are_refused(monkeypatch):
+    structure, theta, gold, cost = hidden(middle=7.0)
+    monkeypatch.setattr(Maximising, "one_label_per_row", False)
+    with pytest.raises(
+        InexactOracle, match=r"example 0: .* margin 10, but cannot exclude .* 16\.5: Maximising.*`slack`"
+    ):
         search(structure, theta, gold, cost)
-    assert Multiclass.slack(structure, theta, gold, cost)[0][0] == 14.0
+
+
+def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
+    monkeypatch.setattr(slack_module, "MOST_CALLS", 6)
+    structure, gold, refused = Tree([5], 3, [cycle(5)[:4]]), np.zeros(5, np.int64), 0
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        theta = tuple(random.normal(size=shape) for shape in structure.shapes)
+        cost = real_cost(structure, gold, random)
+        best = max(product for *_, product in products(structure, theta, gold, cost, 0))
+        try:
+            assert search(structure, theta, gold, cost)[0][0] == pytest.approx(max(best, 0.0))
+        except InexactOracle as refusal:
+            refused += 1
+            assert refusal.best - 1e-9 <= best <= refusal.bound + 1e-9
+            assert "calls of the max-oracle were not enough; give the structure" in str(refusal)
+    assert 0 < refused < 40
 
 
 def test_an_optimum_on_the_hull_is_proven():

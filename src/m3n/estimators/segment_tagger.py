@@ -34,8 +34,8 @@ class SegmentTagger(Trained):
     Parameters
     ----------
     objective : {"margin", "crf", "softmax_margin", "slack"}
-        Training objective, as in ``SequenceTagger``. The oracle of "slack" is a search that gives up where it cannot
-        prove its answer (``m3n.structures.InexactOracle``).
+        Training objective, as in ``SequenceTagger``. The oracle of "slack" is an exact search of a few calls of the
+        max-oracle, which gives up after 2000 (``m3n.structures.InexactOracle``).
     solver : str or Solver
         "auto", a solver's name, or a solver object.
     lam : float or None

@@ -103,7 +103,7 @@ def slack(space, costs, i, theta, parts, work):
 
 
 def cliques(space, i, parts, out):
-    """The cliques that an output uses, numbered from 0 within example i; their number."""
+    """The cliques that an output uses, numbered from 0 within example i; their number, at most that of its parts."""
     raise TypeError(f"{type(space).__name__} has no factored dual")
 
 
@@ -113,7 +113,10 @@ def clique_range(space):
 
 
 def worst(space, i, theta, mass, parts, work):
-    """Least score among the outputs of which every clique has positive ``mass``, and the number of its parts."""
+    """Least score among the outputs of which every clique has positive ``mass``, and the number of its parts.
+
+    Scores are finite; the structure's own rules may forbid outputs. Without any the least score is inf.
+    """
     raise TypeError(f"{type(space).__name__} has no factored dual")
 
 

@@ -61,15 +61,15 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def scratch(rows, caches):
-    """Memory for visits."""
+def scratch(rows, caches, longest):
+    """Memory for visits, with room for a list of ``longest`` differing parts."""
     size, most = rows.sizes.max(), 0
     for i in range(caches.used.shape[0]):
         most = max(most, caches.first[i + 1] - caches.first[i])
     integers = np.empty((3, size), np.int64)
     return Scratch(
         np.empty(size), np.zeros(size), np.zeros(size, np.bool_), integers[0], integers[1],
-        np.empty(4 * size, np.int64), np.empty(most), np.zeros(most),
+        np.empty(longest, np.int64), np.empty(most), np.zeros(most),
     )  # fmt: skip
 
 

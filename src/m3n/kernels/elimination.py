@@ -51,6 +51,7 @@ from m3n.kernels.elimination_tables import (
     exponentiate,
     grow,
     join,
+    keep,
     shrink,
     tops,
 )
@@ -106,14 +107,20 @@ def scratch_for(programme, entries, width):
 
 
 @kernel
-def hard_one(programme, shape, theta, path, scratch):
-    """The best score of one example; its labels (lowest at ties) are written to ``path``."""
+def hard_one(programme, shape, theta, mass, path, scratch):
+    """The best score of one example; its labels (lowest at ties) are written to ``path``.
+
+    With ``mass``, a number for every entry of its tables, only labellings count whose entries all have a positive one;
+    without such a labelling the score is -inf. An empty ``mass`` allows everything.
+    """
     buckets, links, members, dims = programme.buckets, programme.links, programme.members, programme.dims
     tables, messages, row, digits = scratch.tables, scratch.messages, scratch.row, scratch.digits
     first, last, labels, bases = programme.starts[shape], programme.starts[shape + 1], programme.labels, scratch.bases
     value = 0.0
     for b in range(first, last):
         fill(b, buckets, links, dims, labels, bases, theta, tables, messages, row, digits)
+        if mass.shape[0] > 0:
+            keep(tables, buckets[b, TABLE], labels * buckets[b, WIDTH], mass)
         tops(tables, buckets[b, TABLE], labels, buckets[b, WIDTH], messages, buckets[b, MESSAGE])
         if buckets[b, MEMBERS] == buckets[b + 1, MEMBERS]:
             value += messages[buckets[b, MESSAGE]]
@@ -253,7 +260,7 @@ def hard_many(programme, forests, shapes, spans, begins, low, high, theta, value
             span, node = (starts[k], starts[k + 1]), scratch.bases[0]
             values[i] = hard_forest(forests.variables, forests.pairs, *span, theta, node, labels, path, pairs)
         else:
-            values[i] = hard_one(programme, k, theta, path, scratch)
+            values[i] = hard_one(programme, k, theta, theta[:0], path, scratch)
 
 
 @kernel

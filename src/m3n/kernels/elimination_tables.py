@@ -4,6 +4,8 @@ A table has a row for every label of v, padded to a multiple of four; its column
 ``m3n.kernels.elimination`` for what the numbers mean, ``m3n.kernels.elimination_links`` for links.
 """
 
+import numpy as np
+
 from m3n.kernels._jit import kernel
 from m3n.kernels.elimination_links import LEAST, add_row, add_strided, row_sum, shift_row, shifted_row
 from m3n.kernels.logarithm import log_above_one
@@ -121,6 +123,14 @@ def tops(tables, at, labels, width, messages, m):
         for p in range(at + c + width, at + c + labels * width, width):
             s0 = maximum(load(tables, p), s0)
         store(messages, m + c, s0)
+
+
+@kernel
+def keep(tables, at, count, mass):
+    """Entries without mass become -inf, padding among them."""
+    for p in range(at, at + count):
+        if not mass[p] > 0.0:
+            tables[p] = -np.inf
 
 
 @kernel

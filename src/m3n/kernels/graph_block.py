@@ -2,6 +2,10 @@
 
 The kernels are those of a packed batch (``m3n.kernels.elimination``), on one example. The parts of an output are the
 labels of its variables, then one entry for every factor.
+
+The cliques are the buckets (v, S), numbered by the place of their labels in the tables of the example's shape. S is
+contained in the bucket that gets the message, so the buckets form a junction tree: marginals that are consistent on
+them belong to some distribution over labellings.
 """
 
 import math
@@ -11,7 +15,17 @@ import numpy as np
 
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import implements
-from m3n.kernels.elimination import Programme, Scratch, hard_one, scratch_for, soft_one
+from m3n.kernels.elimination import (
+    MEMBERS,
+    TABLE,
+    VARIABLE,
+    WIDTH,
+    Programme,
+    Scratch,
+    hard_one,
+    scratch_for,
+    soft_one,
+)
 from m3n.kernels.elimination_pairs import (
     Forests,
     Pairs,
@@ -62,6 +76,29 @@ def _best(space, i, theta, parts, work):
     return _best_of(space, i, theta, parts, work)
 
 
+@implements("worst", GraphSpace)
+def _worst(space, i, theta, mass, parts, work):
+    return _worst_of(space, i, theta, mass, parts, work)
+
+
+@implements("cliques", GraphSpace)
+def _cliques(space, i, parts, out):
+    programme, labels = space.programme, space.programme.labels
+    buckets, members, first = programme.buckets, programme.members, programme.starts[space.shapes[i]]
+    count = programme.starts[space.shapes[i] + 1] - first
+    for b in range(first, first + count):
+        v, column = buckets[b, VARIABLE], 0
+        for k in range(buckets[b, MEMBERS], buckets[b + 1, MEMBERS]):
+            column = column * labels + parts[members[k]] - members[k] * labels
+        out[b - first] = buckets[b, TABLE] + (parts[v] - v * labels) * buckets[b, WIDTH] + column
+    return count
+
+
+@implements("clique_range", GraphSpace)
+def _clique_range(space):
+    return space.entries
+
+
 @implements("soft", GraphSpace)
 def _soft(space, i, theta, mu, work):
     return _soft_of(space, i, theta, mu, work)
@@ -72,16 +109,24 @@ def _best_of(space, i, theta, parts, work):
     programme, forests, k = space.programme, space.forests, space.shapes[i]
     bases, labels = work.scratch.bases, programme.labels
     _place(programme, space.spans, i, bases)
-    nodes = space.spans[0, i + 1] - space.spans[0, i]
     if forests.plain[k]:
         lay_matrices(forests, k, theta, bases, labels, work.pairs)
         span = programme.starts[k], programme.starts[k + 1]
         value = hard_forest(forests.variables, forests.pairs, *span, theta, 0, labels, parts, work.pairs)
     else:
-        value = hard_one(programme, k, theta, parts, work.scratch)
-    for v in range(nodes):
-        parts[v] += v * labels
-    return value, _factor_parts(programme, k, bases, nodes, parts)
+        value = hard_one(programme, k, theta, theta[:0], parts, work.scratch)
+    return value, _all_parts(space, i, bases, parts)
+
+
+@kernel
+def _worst_of(space, i, theta, mass, parts, work):
+    """The best output on the support if all scores are negated."""
+    bases = work.scratch.bases
+    _place(space.programme, space.spans, i, bases)
+    theta *= -1.0
+    value = hard_one(space.programme, space.shapes[i], theta, mass, parts, work.scratch)
+    theta *= -1.0  # as it was, bit for bit
+    return -value, _all_parts(space, i, bases, parts)
 
 
 @kernel
@@ -116,8 +161,11 @@ def _place(programme, spans, i, bases):
 
 
 @kernel
-def _factor_parts(programme, shape, bases, nodes, parts):
-    """From the node parts of an output to all of its parts, in ascending order; their number."""
+def _all_parts(space, i, bases, parts):
+    """From the labels of an output to its parts, in ascending order; their number."""
+    programme, shape, nodes = space.programme, space.shapes[i], space.spans[0, i + 1] - space.spans[0, i]
+    for v in range(nodes):
+        parts[v] += v * programme.labels
     labels, factors, count, row, before = programme.labels, programme.factors, nodes, 0, 0
     first = nodes  # of the parts of the array at hand
     for f in range(programme.factor_starts[shape], programme.factor_starts[shape + 1]):

@@ -12,6 +12,9 @@ one after another), of which its score is the sum. With block matrices the recur
     f_t(rest, y) = node_t(y) + max_x { f_{t-1}(x, rest) + step(x, rest, y) },
 
 O(steps) per position. All arrays of one sequence are flat here.
+
+With the states at every position as nodes this is a lattice, whose *arcs* are numbered: leads as they are, for each
+belongs to one position, and step k (with leads counted) at position t as k + (t - order) steps.
 """
 
 from typing import NamedTuple
@@ -83,21 +86,27 @@ def hard(machine, node, scores, end, offsets, low, high, values, labelling, forw
     labels, nodes = machine.labels, node.reshape(-1)
     for k in range(low, high):
         rows, path = nodes[offsets[k] * labels : offsets[k + 1] * labels], labelling[offsets[k] : offsets[k + 1]]
-        values[k] = viterbi(machine, rows, scores, end, forward, path, used)
+        values[k] = viterbi(machine, rows, scores, end, scores[:0], scores, forward, path, used)
 
 
 @kernel
-def viterbi(machine, node, scores, end, forward, path, used):
-    """The best score of one sequence; its labels are written to ``path``, its leads and steps to ``used``."""
+def viterbi(machine, node, scores, end, mass, kept, forward, path, used):
+    """The best score of one sequence; its labels are written to ``path``, its leads and steps to ``used``.
+
+    With ``mass``, a number for every arc, only outputs count whose arcs all have a positive one; ``kept`` (leads +
+    steps,) is scratch for that. An empty ``mass`` allows everything, and ``kept`` is ``scores`` itself.
+    """
     length, levels, label = path.shape[0], machine.levels, machine.label
     blocks = machine.sources, machine.source_first, machine.target_first, machine.target_end
     for t in range(length):
         level = min(t, machine.order - 1)
         first, count, target = levels[level], levels[level + 1] - levels[level], forward[t]
+        if mass.shape[0] > 0:
+            keep(machine.levels, machine.order, mass, t, scores, kept)
         if t < machine.order:
-            begin(levels, machine.parent, scores, forward, t)
+            begin(levels, machine.parent, kept, forward, t)
         else:
-            _best_steps(*blocks, scores, label.shape[0], forward[t - 1], target)
+            _best_steps(*blocks, kept, label.shape[0], forward[t - 1], target)
         for s in range(count):
             target[s] += node[t * machine.labels + label[first + s]]
     level = min(length, machine.order) - 1
@@ -106,8 +115,20 @@ def viterbi(machine, node, scores, end, forward, path, used):
         score = forward[length - 1, s] + end[label[first + s]]
         if score > best:
             last, best = s, score
-    _trace(machine, scores, forward, last, path, used)
+    _trace(machine, mass, scores, kept, forward, last, path, used)
     return best
+
+
+@kernel
+def keep(levels, order, mass, t, scores, kept):
+    """Scores of the leads or steps of position t into ``kept``, -inf for those without mass."""
+    low, high, shift = levels[order], scores.shape[0], 0
+    if t < order:
+        low, high = levels[t], levels[t + 1]
+    else:
+        shift = (t - order) * (high - low)
+    for k in range(low, high):
+        kept[k] = scores[k] if mass[k + shift] > 0.0 else -np.inf
 
 
 @kernel
@@ -155,7 +176,7 @@ def block_maxima(x, sources, first, after, matrix, at, count, out, low):
 
 
 @kernel
-def _trace(machine, scores, forward, state, path, used):
+def _trace(machine, mass, scores, kept, forward, state, path, used):
     """Write the best output from its last state on: of equal ones the first."""
     leads = machine.label.shape[0]
     for t in range(path.shape[0] - 1, -1, -1):
@@ -170,8 +191,10 @@ def _trace(machine, scores, forward, state, path, used):
             low, count = machine.target_first[b], machine.target_end[b] - machine.target_first[b]
             at, best, source = leads + machine.step_first[b] + state - low, -np.inf, machine.sources[0]
             used[t] = at
+            if mass.shape[0] > 0:
+                keep(machine.levels, machine.order, mass, t, scores, kept)
             for k in range(machine.source_first[b], machine.source_first[b + 1]):
-                score = forward[t - 1, machine.sources[k]] + scores[at]
+                score = forward[t - 1, machine.sources[k]] + kept[at]
                 if score > best:
                     source, best, used[t] = machine.sources[k], score, at
                 at += count

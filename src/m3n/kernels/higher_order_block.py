@@ -1,9 +1,14 @@
-"""Chains of higher order as a space for block methods: local theta = node, then the shared tables one after another."""
+"""Chains of higher order as a space for block methods: local theta = node, then the shared tables one after another.
+
+The cliques are the arcs of the lattice of states, numbered in ``m3n.kernels.higher_order``: masses that are consistent
+on them are a flow, and any flow through a graph without cycles is a mixture of paths.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
+from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import implements
 from m3n.kernels.higher_order import Machine, padded_steps, score_steps, spread_steps, viterbi
 from m3n.kernels.higher_order_soft import soft
@@ -15,6 +20,7 @@ class HigherOrderSpace(NamedTuple):
     lengths: np.ndarray  # (n,)
     machine: Machine
     widest: int  # states of the largest level
+    block_from: np.ndarray  # (states,) block of the steps from a state, -1 if there are none
 
 
 class HigherOrderScratch(NamedTuple):
@@ -49,12 +55,70 @@ def _workspace(space):
 
 @implements("best", HigherOrderSpace)
 def _best(space, i, theta, parts, work):
+    return _best_of(space, i, theta, theta[:0], work.scores, parts, work)
+
+
+@implements("worst", HigherOrderSpace)
+def _worst(space, i, theta, mass, parts, work):
+    theta *= -1.0
+    value, number = _best_of(space, i, theta, mass, work.counts, parts, work)
+    theta *= -1.0  # as it was, bit for bit
+    return -value, number
+
+
+@implements("cliques", HigherOrderSpace)
+def _cliques(space, i, parts, out):
+    machine, state, length = space.machine, 0, space.lengths[i]
+    leads = machine.label.shape[0]
+    steps = machine.parts.shape[0] - leads
+    for t in range(length):
+        label = parts[t] - t * machine.labels
+        if t < machine.order:
+            out[t] = _lead(machine, t, state, label)
+            state = out[t] - machine.levels[t]
+        else:
+            step, state = _step(machine, space.block_from[state], state, label)
+            out[t] = step + leads + (t - machine.order) * steps
+    return length
+
+
+@implements("clique_range", HigherOrderSpace)
+def _clique_range(space):
+    leads = space.machine.label.shape[0]
+    steps = space.machine.parts.shape[0] - leads
+    return leads + max(space.lengths.max() - space.machine.order, 0) * steps
+
+
+@kernel
+def _lead(machine, t, state, label):
+    """The lead from a state of level t to the one with one more label."""
+    lead = machine.levels[t]
+    while machine.label[lead] != label or (t > 0 and machine.parent[lead] != state):
+        lead += 1
+    return lead
+
+
+@kernel
+def _step(machine, block, state, label):
+    """The number of the step from a state to the one with this newest label, steps counted from 0, and that state."""
+    leads, row, target = machine.levels[machine.order - 1], 0, machine.target_first[block]
+    while machine.label[leads + target] != label:
+        target += 1
+    while machine.sources[machine.source_first[block] + row] != state:
+        row += 1
+    width = machine.target_end[block] - machine.target_first[block]
+    return machine.step_first[block] + row * width + target - machine.target_first[block], target
+
+
+@kernel
+def _best_of(space, i, theta, mass, kept, parts, work):
+    """The best output, of those whose arcs all have mass if there are masses, and the number of its parts."""
     machine, s, length = space.machine, space.machine.labels, space.lengths[i]
     at = length * s
     score_steps(machine.parts, theta[at:], work.scores)
     work.end[:] = theta[at + s * s + s : at + s * s + 2 * s]
     path, used = work.path[0, :length], work.path[1, :length]
-    value = viterbi(machine, theta[:at], work.scores, work.end, work.sequences[0], path, used)
+    value = viterbi(machine, theta[:at], work.scores, work.end, mass, kept, work.sequences[0], path, used)
     count = length
     for t in range(length):
         parts[t] = t * s + path[t]

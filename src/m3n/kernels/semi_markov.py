@@ -15,6 +15,11 @@ Viterbi takes a segment in two steps, so that labels meet in pairs only once per
 O(length (most labels + labels^2)). Instead of back pointers the path is found by looking again. Rows of scratch arrays
 are padded to a multiple of eight numbers.
 
+With open_b(j) and closed_t(j) as nodes this is a lattice whose *arcs* are segments and transitions. They are numbered:
+
+    segment     (begin, size, j)   place(begin, size) labels + j
+    transition  (t, i, j)          count(L) labels + ((t - 1) labels + i) labels + j,   between positions t - 1 and t
+
 Reference: Sarawagi, Cohen, "Semi-Markov conditional random fields for information extraction", 2004.
 """
 
@@ -73,15 +78,21 @@ def hard(
         rows = nodes[offsets[k] * labels : offsets[k + 1] * labels]
         spans = segments[cuts[k] * labels : cuts[k + 1] * labels]
         path = labelling[offsets[k] : offsets[k + 1]]
-        values[k] = viterbi(rows, start, end, spans, bounds, totals, sequences, table, running, path)
+        values[k] = viterbi(rows, start, end, spans, bounds, rows[:0], totals, sequences, table, table, running, path)
 
 
 @kernel
-def viterbi(node, start, end, segment, bounds, totals, sequences, table, running, path):
-    """The best score of one sequence; its output is written to ``path``."""
+def viterbi(node, start, end, segment, bounds, mass, totals, sequences, table, kept, running, path):
+    """The best score of one sequence; its output is written to ``path``.
+
+    With ``mass``, a number for every arc, only outputs count whose arcs all have a positive one; ``kept`` (labels,
+    labels) is scratch for that. An empty ``mass`` allows everything, and ``kept`` is ``table`` itself.
+    """
     labels, most, width = bounds.shape[0], bounds.max(), table.shape[1]
     length, closed, opened = path.shape[0], sequences[0], sequences[1]
     add_up(node, segment, length, bounds, most, running, totals)
+    if mass.shape[0] > 0:
+        keep_segments(mass, count(length, most) * labels, totals)
     for j in range(labels):
         opened[0, j] = start[j]
     for t in range(1, length + 1):
@@ -93,16 +104,35 @@ def viterbi(node, start, end, segment, bounds, totals, sequences, table, running
             for j in range(labels):
                 target[j] = max(target[j], source[j] + score[j])
         if t < length:
-            maxima(closed, t * width, labels, table, opened, t * width)
+            if mass.shape[0] > 0:
+                keep_transitions(mass, count(length, most), t, labels, table, kept)
+            maxima(closed, t * width, labels, kept, opened, t * width)
     last = 0
     for j in range(1, labels):
         last = j if closed[length, j] + end[j] > closed[length, last] + end[last] else last
-    _trace(totals, closed, opened, table, labels, most, last, path)
+    _trace(totals, closed, opened, mass, table, kept, labels, most, last, path)
     return closed[length, last] + end[last]
 
 
 @kernel
-def _trace(totals, closed, opened, table, labels, most, label, path):
+def keep_segments(mass, arcs, totals):
+    """Segments without mass become -inf."""
+    for k in range(arcs):
+        if not mass[k] > 0.0:
+            totals[k] = -np.inf
+
+
+@kernel
+def keep_transitions(mass, spans, t, labels, table, kept):
+    """The transitions to position t into ``kept``, -inf for those without mass."""
+    at = (spans + (t - 1) * labels) * labels
+    for i in range(labels):
+        for j in range(labels):
+            kept[i, j] = table[i, j] if mass[at + i * labels + j] > 0.0 else -np.inf
+
+
+@kernel
+def _trace(totals, closed, opened, mass, table, kept, labels, most, label, path):
     """Write the best output from its last label on: of equal ones the shortest segment and the lowest label."""
     length = path.shape[0]
     t = length
@@ -117,6 +147,8 @@ def _trace(totals, closed, opened, table, labels, most, label, path):
         path[t] += labels
         if t > 0:
             source = 0
+            if mass.shape[0] > 0:
+                keep_transitions(mass, count(length, most), t, labels, table, kept)
             for i in range(1, labels):
-                source = i if closed[t, i] + table[i, label] > closed[t, source] + table[source, label] else source
+                source = i if closed[t, i] + kept[i, label] > closed[t, source] + kept[source, label] else source
             label = source

@@ -1,4 +1,8 @@
-"""Segmentations as a space for block methods: local theta = node, transition, start, end, segment."""
+"""Segmentations as a space for block methods: local theta = node, transition, start, end, segment.
+
+The cliques are the arcs of the lattice, numbered in ``m3n.kernels.semi_markov``: masses that are consistent on them are
+a flow, and any flow through a graph without cycles is a mixture of paths.
+"""
 
 from typing import NamedTuple
 
@@ -7,7 +11,7 @@ import numpy as np
 from m3n.kernels._jit import kernel
 from m3n.kernels.blocks import implements
 from m3n.kernels.chain_block import tables_of
-from m3n.kernels.semi_markov import place, viterbi
+from m3n.kernels.semi_markov import count, place, viterbi
 from m3n.kernels.semi_markov_soft import soft
 from m3n.kernels.vector import padded
 
@@ -58,14 +62,40 @@ def _workspace(space):
 
 @implements("best", SemiMarkovSpace)
 def _best(space, i, theta, parts, work):
-    s, length = space.bounds.shape[0], space.lengths[i]
-    tables_of(space, space.bounds.shape[0], theta, length, work)
-    work.tables[0, :s, :s] = work.transition
-    node, segment = theta[: length * s], theta[(length + s + 2) * s :]
-    scratch = work.totals, work.sequences, work.tables[0], work.vectors[0]
-    path = work.path[:length]
-    value = viterbi(node, work.ends[0], work.ends[1], segment, space.bounds, *scratch, path)
-    return value, _parts_of(path, s, space.bounds.max(), parts)
+    return _best_of(space, i, theta, theta[:0], work.tables[0], parts, work)
+
+
+@implements("worst", SemiMarkovSpace)
+def _worst(space, i, theta, mass, parts, work):
+    theta *= -1.0
+    value, number = _best_of(space, i, theta, mass, work.tables[1], parts, work)
+    theta *= -1.0  # as it was, bit for bit
+    return -value, number
+
+
+@implements("cliques", SemiMarkovSpace)
+def _cliques(space, i, parts, out):
+    s, length, most = space.bounds.shape[0], space.lengths[i], space.bounds.max()
+    spans, shared, segments = count(length, most), length * s, length
+    while parts[segments] < shared + s * s:  # transitions
+        segments += 1
+    segments += 2
+    begin, before, number = 0, -1, 0
+    while begin < length:
+        arc = parts[segments] - shared - s * s - 2 * s
+        if begin > 0:
+            out[number] = (spans + (begin - 1) * s + before) * s + arc % s
+            number += 1
+        out[number] = arc
+        begin, before = begin + arc // s - place(length, most, begin, 1) + 1, arc % s
+        number, segments = number + 1, segments + 1
+    return number
+
+
+@implements("clique_range", SemiMarkovSpace)
+def _clique_range(space):
+    s = space.bounds.shape[0]
+    return (space.largest + (space.lengths.max() - 1) * s) * s
 
 
 @implements("soft", SemiMarkovSpace)
@@ -84,6 +114,19 @@ def _soft(space, i, theta, mu, work):
         weight, value, counts, starts, ends, work.sequences, work.tables, work.vectors, work.moves,
     )  # fmt: skip
     return value[0]
+
+
+@kernel
+def _best_of(space, i, theta, mass, kept, parts, work):
+    """The best output, of those whose arcs all have mass if there are masses, and the number of its parts."""
+    s, length = space.bounds.shape[0], space.lengths[i]
+    tables_of(space, space.bounds.shape[0], theta, length, work)
+    work.tables[0, :s, :s] = work.transition
+    node, segment = theta[: length * s], theta[(length + s + 2) * s :]
+    scratch = work.totals, work.sequences, work.tables[0], kept, work.vectors[0]
+    path = work.path[:length]
+    value = viterbi(node, work.ends[0], work.ends[1], segment, space.bounds, mass, *scratch, path)
+    return value, _parts_of(path, s, space.bounds.max(), parts)
 
 
 @kernel

@@ -34,7 +34,7 @@ def learn(rows, costs, caches, support, gold, gold_counts, start, stamp, found, 
 
     Returns the next example, as a full cache ends the work early.
     """
-    memory = scratch(rows, caches)
+    memory = scratch(rows, caches, 2 * gold.shape[1])
     for i in range(start, gold.shape[0]):
         if not take(rows, costs, caches, support, gold, gold_counts, i, found[i], counts[i], stamp, zeros, memory):
             return i
@@ -49,7 +49,7 @@ def online(
 
     Returns the next position, as a full cache ends the sweep early.
     """
-    work, memory = workspace(space), scratch(rows, caches)
+    work, memory = workspace(space), scratch(rows, caches, 2 * gold.shape[1])
     theta, found = np.empty(rows.sizes.max()), np.empty(gold.shape[1], np.int64)
     for at in range(start, order.shape[0]):
         i = order[at]
@@ -65,7 +65,7 @@ def online(
 @kernel
 def sweep(rows, caches, order, stamp, scale, w, progress, gaps):
     """Visit examples without a call of the oracle."""
-    memory = scratch(rows, caches)
+    memory = scratch(rows, caches, 0)
     for i in order:
         if caches.used[i] > 1:
             progress.parts[0] += score_slots(rows, caches, i, w, memory)
@@ -133,7 +133,7 @@ def balance(caches, i, stamp, scale, memory):
 @kernel
 def totals(rows, caches, vector):
     """vector += sum_ik alpha_ik d_ik, from the caches alone; returns sum_ik alpha_ik ell_ik."""
-    memory = scratch(rows, caches)
+    memory = scratch(rows, caches, 0)
     loss = 0.0
     for i in range(caches.used.shape[0]):
         for k in range(1, caches.used[i]):

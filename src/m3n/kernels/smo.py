@@ -6,7 +6,8 @@ positive. A visit finds the steepest pair of outputs,
     y' = argmax of ell + <w, phi>  over all outputs,     y'' = argmin over outputs whose cliques all have mass,
 
 and moves gamma = min( lam n (score' - score'') / |phi(y') - phi(y'')|^2, least mass of a clique of y'' alone ) from y''
-to y'. Where consistent clique marginals always belong to a distribution (chains, trees), that stays feasible.
+to y'. That stays feasible where nonnegative, consistent clique marginals always belong to a distribution: for the
+buckets of an elimination order, which form a junction tree, and for the arcs of a lattice, where they are a flow.
 """
 
 from typing import NamedTuple
@@ -41,10 +42,11 @@ class Masses(NamedTuple):
 
 
 @kernel
-def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
+def sweep(space, rows, costs, sparse, most, order, start, lam, w, b, zeros, gaps):
     """Visit order[start], ...; stop where there is no room for new cliques. Returns the next position.
 
-    ``b[0]`` is the expected loss; ``gaps[i]`` becomes score' - score'', the violation of the KKT conditions.
+    No output has more than ``most`` parts. ``b[0]`` is the expected loss; ``gaps[i]`` becomes score' - score'', the
+    violation of the KKT conditions.
     """
     n = rows.sizes.shape[0]
     work = workspace(space)
@@ -52,8 +54,8 @@ def sweep(space, rows, costs, sparse, order, start, lam, w, b, zeros, gaps):
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched = np.empty(size, np.int64)
     mass = np.zeros(clique_range(space))
-    high, low = np.empty(size, np.int64), np.empty(size, np.int64)
-    into, out = np.empty(size, np.int64), np.empty(size, np.int64)
+    high, low = np.empty(most, np.int64), np.empty(most, np.int64)
+    into, out = np.empty(most, np.int64), np.empty(most, np.int64)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = local_scores(rows, costs, i, w, theta)

@@ -20,7 +20,7 @@ def sweep(space, rows, costs, gold, gold_counts, order, lam, t, v, r):
     work = workspace_for(space, costs)
     size = rows.sizes.max()
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
-    touched, found = np.empty(size, np.int64), np.empty(size, np.int64)
+    touched, found = np.empty(size, np.int64), np.empty(gold.shape[1], np.int64)
     for i in order:
         local = theta[: rows.sizes[i]]
         gather(rows, i, v, local)

@@ -84,9 +84,9 @@ class SMO(Solver[SMOState]):
             order = np.random.default_rng([self.seed, state.steps]).permutation(problem.n)
         now, later = np.split(order, [-(-problem.n // 2)])
         w, b, gaps, masses = state.w.copy(), np.array([state.b]), state.gaps.copy(), _copied(state.masses)
-        zeros, at = np.zeros(problem.dim), 0
+        zeros, at, most = np.zeros(problem.dim), 0, int(problem.blocks.most.max())
         while True:
-            at = problem.blocks.run(sweep, masses, now, at, problem.lam, w, b, zeros, gaps)
+            at = problem.blocks.run(sweep, masses, most, now, at, problem.lam, w, b, zeros, gaps)
             if at == len(now):
                 break
             masses = _enlarged(masses)

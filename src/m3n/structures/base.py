@@ -34,6 +34,9 @@ class Structure(ABC):
     oracles : frozenset of str
         The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"support"`` (minimise over
         the outputs whose cliques all have mass; only as a compiled function of its ``space``).
+    one_label_per_row : bool
+        Whether every output has exactly one label in each row of the first array of theta, the one that ``labels_of``
+        names, and ``hard`` takes scores of -inf; the search for slack rescaling then divides outputs by their labels.
     relaxed : bool
         Whether it has more outputs than there really are, as a relaxation has; certificates then say so.
     n : int
@@ -43,6 +46,7 @@ class Structure(ABC):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
+    one_label_per_row: ClassVar[bool] = False
     relaxed: ClassVar[bool] = False
     n: int
     shapes: tuple[tuple[int, ...], ...]
@@ -67,9 +71,25 @@ class Structure(ABC):
 
         That is max_y ell_i(y) (1 + s_i(y) - s_i(gold)), (n,), with ``theta`` the scores without the loss, ``gold`` the
         gold labelling, which is the answer where nothing is above 0, and ``cost`` an ``m3n.losses.Cost``. The default
-        searches with ``hard``, see ``m3n.structures.slack``: exact, or refused.
+        searches with ``hard``, see ``m3n.structures.slack``: exact, or given up.
         """
         return search(self, theta, gold, cost)
+
+    def branches(self, one: np.ndarray, other: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Two sets that together have all outputs of the only example, the first one without ``one``, the second with.
+
+        A set is told by the parts that it forbids: the number of an array of theta, and a mask of its parts. No set is
+        empty: ``other`` is in the first. The default looks for a row with different labels; an empty list says that it
+        cannot divide.
+        """
+        label, another = self.labels_of(one), self.labels_of(other)
+        rows = np.flatnonzero(label != another)
+        if rows.size == 0 or not self.one_label_per_row:
+            return []
+        without, only = np.zeros(self.shapes[0], bool), np.zeros(self.shapes[0], bool)
+        without[rows[0], label[rows[0]]] = True
+        only[rows[0]] = ~without[rows[0]]
+        return [(0, without), (0, only)]
 
     def loss_units(self, cost: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """For a compiled ``slack``: a unit of every example's losses, and the largest in units; None: there is none."""

@@ -54,6 +54,7 @@ class Chain(AddingStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -62,6 +62,9 @@ class Graph(AddingStructure):
     cost : array of int (n,)
         Table entries of every example, to which the time of both oracles is proportional.
     """
+
+    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ of histories that may follow one another (labels^(order+1) if all are allowed). 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class HigherOrderChain(AddingStructure):
     >>> chain.gram_number((1, 0, 1))
     2
     """
+
+    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -206,7 +209,7 @@ class HigherOrderChain(AddingStructure):
         return listed(np.concatenate([everyone, owner]), parts, self.n, int(self.most_parts().max()))
 
     def space(self) -> HigherOrderSpace:
-        return HigherOrderSpace(self.lengths, self.machine, self.histories.widest)
+        return HigherOrderSpace(self.lengths, self.machine, self.histories.widest, self.histories.block_from)
 
     def _with(self, lengths: np.ndarray) -> HigherOrderChain:
         """The same labels and histories for other lengths."""

@@ -115,17 +115,17 @@ class Histories:
         _check_size(int(sizes.sum()), self.labels)
         self.step_first = np.cumsum(sizes) - sizes
         self.block_of = _find(rests, rest_of_target)
-        block_of_source = np.full(len(states), -1)
-        block_of_source[sources] = np.repeat(np.arange(len(rests)), np.diff(self.source_first))
+        block_from = np.full(len(states), -1)
+        block_from[sources] = np.repeat(np.arange(len(rests)), np.diff(self.source_first))
         rank = np.zeros(len(states), np.int64)
         rank[sources] = np.arange(len(sources)) - np.repeat(self.source_first[:-1], np.diff(self.source_first))
-        self._block_of_source, self._rank = block_of_source, rank
+        self.block_from, self._rank = block_from, rank
 
     def _step(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Numbers of steps between states, -1 where one of the two is none."""
         if not len(self.sources):
             return np.full(len(source), -1)
-        b = self._block_of_source[source]
+        b = self.block_from[source]
         width = self.target_end[b] - self.target_first[b]
         number = self.machine.levels[-1] + self.step_first[b] + self._rank[source] * width + target
         return np.where((source < 0) | (target < 0), -1, number - self.target_first[b])

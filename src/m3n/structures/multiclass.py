@@ -28,6 +28,7 @@ class Multiclass(Structure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    one_label_per_row: ClassVar[bool] = True
 
     def __init__(self, n: int, labels: int):
         if n < 1 or labels < 1:

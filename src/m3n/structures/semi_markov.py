@@ -17,7 +17,7 @@ positions. With segments of one position each this is ``Chain``, the segment sco
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,9 @@ class SemiMarkov(AddingStructure):
     >>> structure.unpack(structure.pack([[(0, 1, 0), (1, 3, 1)]]))
     [[(0, 1, 0), (1, 3, 1)]]
     """
+
+    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -167,6 +170,20 @@ class SemiMarkov(AddingStructure):
         for array, at, owner in zip(theta, *self._parts_of(labelling), strict=True):
             scores += np.bincount(owner, array.ravel()[at], minlength=self.n)
         return scores
+
+    def branches(self, one: np.ndarray, other: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        by_labels = super().branches(one, other)
+        changed = np.flatnonzero(one != other)
+        if by_labels or changed.size == 0:
+            return by_labels
+        # the same labels, cut differently: with or without the segment of ``one`` at the first place where they differ
+        _, begins, sizes, labels = self._segments_of(one)
+        k = int(np.searchsorted(begins, changed[0], side="left")) - 1
+        begin, end = begins[k], begins[k] + sizes[k]
+        _, first, size = self.segments().T
+        without = ((first == begin) & (size == sizes[k]))[:, None] & (np.arange(self.labels) == labels[k])
+        only = ((first < end) & (first + size > begin))[:, None] & ~without
+        return [(4, without), (4, only)]
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
         part = SemiMarkov(self.lengths[examples], self.labels, self.bounds, **self._forbidden())
