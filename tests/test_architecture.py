@@ -35,7 +35,8 @@ RANKS = {
     "race": 9,
     "reports": 10,
     "estimators": 11,
-    "cli": 12,
+    "compat": 12,  # other programmes' interfaces and models
+    "cli": 13,
 }
 
 

@@ -10,6 +10,9 @@ import pytest
 from numpydoc.docscrape import NumpyDocString
 
 import m3n
+import m3n.compat.crfpp
+import m3n.compat.crfsuite
+import m3n.compat.sklearn_crfsuite
 import m3n.race
 
 ROOT = Path(__file__).parent.parent
@@ -58,6 +61,10 @@ def public_objects():
     modules = [
         m3n.callbacks,
         m3n.checks,
+        m3n.compat,
+        m3n.compat.crfpp,
+        m3n.compat.crfsuite,
+        m3n.compat.sklearn_crfsuite,
         m3n.datasets,
         m3n.features,
         m3n.io,

@@ -96,3 +96,33 @@ def test_errors_name_the_place(token, error, message, good):
     vectorizer.fit_transform([[good]])
     with pytest.raises(error, match=message):
         vectorizer.transform([[good], [good, token]])
+
+
+def test_a_separator_names_attributes_as_crfsuite_does():
+    pycrfsuite = pytest.importorskip("pycrfsuite")
+    tokens = [
+        {"w": "a:b", "w:a": "b", "n": 2.5, "yes": True, "deep": {"list": ["x", "y"], "n": {"m": -1}}, "s": {"z"}},
+        {"é": "日\t本", "empty": {}, "list": ["x", "x"]},
+    ]
+    plain = [{"w": "a:b", "w:a": "b"}, {"w": "c"}]  # read in one sweep
+    for given in (tokens, plain):
+        vectorizer = AttributeVectorizer(":")
+        matrix = vectorizer.fit_transform([given]).toarray()
+        found = [{vectorizer.names[k]: row[k] for k in np.flatnonzero(row)} for row in matrix]
+        expected = [dict(item) for item in pycrfsuite.ItemSequence(given).items()]
+        if given is plain:
+            expected[0]["w:a:b"] = 2.0  # CRFsuite counts an attribute that comes twice twice; its dict shows it once
+        else:
+            expected[0]["w:a:b"], expected[1]["list:x"] = 2.0, 2.0
+        assert found == expected
+        np.testing.assert_array_equal(vectorizer.transform([given]).toarray(), matrix)
+
+
+def test_a_separator_reads_lists_and_dicts_alike():
+    vectorizer = AttributeVectorizer(":")
+    vectorizer.fit_transform([[{"w": "a"}, {"w": "b"}]])
+    matrix = vectorizer.transform([[["w:b", "unseen"], {"w": "a", "v": "b"}]])
+    np.testing.assert_array_equal(matrix.toarray(), [[0, 1], [1, 0]])
+    assert vectorizer.names == ["w:a", "w:b"]
+    with pytest.raises(TypeError, match="sequence 0, position 0: attribute 'w' must be"):
+        AttributeVectorizer().fit_transform([[{"w": ["x"]}]])  # only a separator makes names of nested values

@@ -49,12 +49,25 @@ class SequenceReader:
         Number of attributes (columns).
     vectorizer : AttributeVectorizer, Templates or None
         The vocabulary, for ``kind="attributes"`` and ``kind="columns"``.
+    columns : int
+        How many columns tokens had, for ``kind="columns"``; 0 if that is not known.
     """
 
-    def __init__(self, kind: str = "", width: int = 0, vectorizer: AttributeVectorizer | Templates | None = None):
+    def __init__(
+        self,
+        kind: str = "",
+        width: int = 0,
+        vectorizer: AttributeVectorizer | Templates | None = None,
+        columns: int = 0,
+    ):
         self.kind = kind
         self.width = width
         self.vectorizer = vectorizer
+        self.columns = columns
+
+    def described(self) -> dict[str, Any]:
+        """What a file holds besides the vocabulary: arguments of another reader."""
+        return {"kind": self.kind, "width": self.width, "columns": self.columns}
 
     def fit(self, X: Any, templates: Templates | None = None) -> Inputs:
         """Decide the kind, learn the vocabulary and read."""
@@ -68,6 +81,7 @@ class SequenceReader:
         else:
             matrix = _join(sequences, self.kind, None)
         self.width = matrix.shape[1]
+        self.columns = len(sequences.columns) if self.kind == "columns" else 0
         return Inputs(matrix, lengths, self._pairs(sequences))
 
     def read(self, X: Any) -> Inputs:

@@ -35,14 +35,15 @@ DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file ca
 
 
 def described(estimator: Trained) -> dict[str, Any]:
-    """Parameters, labels and how training went, as JSON."""
+    """Parameters, labels and how training went, as JSON; an imported model was trained elsewhere."""
+    certificate, status = estimator.certificate_, estimator.status_
     params = estimator.get_params(deep=False)
     return {
         "params": {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"},
         "classes": estimator.classes_.tolist(),
         "lam": estimator.lam_,
-        "certificate": dataclasses.asdict(estimator.certificate_),
-        "status": str(estimator.status_),
+        "certificate": None if certificate is None else dataclasses.asdict(certificate),
+        "status": None if status is None else str(status),
         "trace": [dataclasses.asdict(record) for record in estimator.trace_],
     }
 
@@ -52,12 +53,13 @@ def restored_params(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: _restored(value) for name, value in meta["params"].items()}
 
 
-def restore(estimator: Trained, meta: dict[str, Any]) -> None:
+def restore(estimator: Any, meta: dict[str, Any]) -> None:
     """Labels and how training went."""
     estimator.classes_ = np.array(meta["classes"])
+    certificate, status = meta["certificate"], meta["status"]
     estimator.lam_ = meta["lam"]
-    estimator.certificate_ = Certificate(**meta["certificate"])
-    estimator.status_ = Status(meta["status"])
+    estimator.certificate_ = None if certificate is None else Certificate(**certificate)
+    estimator.status_ = None if status is None else Status(status)
     estimator.trace_ = [Record(**record) for record in meta["trace"]]
 
 

@@ -35,7 +35,7 @@ def save(tagger: SegmentTagger, path: str | os.PathLike[str]) -> None:
         )
     reader = tagger.reader_
     weights, described = model_parts.packed_weights(tagger)
-    meta = model_parts.described(tagger) | described | {"reader": {"kind": reader.kind, "width": reader.width}}
+    meta = model_parts.described(tagger) | described | {"reader": reader.described()}
     tensors = weights | {name: np.ascontiguousarray(getattr(tagger, name)) for name in ARRAYS}
     model_file.write(path, "SegmentTagger", meta, tensors | vocabulary_of(reader.vectorizer))
 

@@ -143,7 +143,7 @@ class SequenceTagger(Trained):
     Attributes
     ----------
     classes_ : array (labels,)
-        The labels, sorted.
+        The labels, sorted; those of an imported model in its order.
     coef_ : array (attributes, labels)
         Weights of the attributes; a ``scipy.sparse.csr_array`` with ``observed_only``. Not there with a kernel.
     kernel_model_ : Support or Transformed
@@ -160,7 +160,8 @@ class SequenceTagger(Trained):
         The constraints, in the order of ``classes_``.
     certificate_ : Certificate
         primal, dual and gap of the training objective, whichever it is: J by an exact pass, and the dual value of a
-        feasible point, at a positive temperature with its entropy. No weights can be better by more than the gap.
+        feasible point, at a positive temperature with its entropy. No weights can be better by more than the gap. None
+        for a model that another programme has trained (``m3n.compat``).
     trace_ : list of Record
         How the certificate came about.
     status_ : Status

@@ -32,7 +32,8 @@ def save(tagger: SequenceTagger, path: str | os.PathLike[str]) -> None:
     """
     reader = tagger.reader_
     weights, described = model_parts.packed_weights(tagger)  # first: it refuses what a file cannot hold
-    meta = model_parts.described(tagger) | described | {"reader": {"kind": reader.kind, "width": reader.width}}
+    described |= {"reader": reader.described() | _separator(reader.vectorizer)}
+    meta = model_parts.described(tagger) | described
     tables = {"transitions_": tagger.transitions_, "start_": tagger.start_, "end_": tagger.end_}
     tensors = tables | weights | vocabulary_of(reader.vectorizer)
     if tagger.edge_coef_ is not None:
@@ -58,8 +59,9 @@ def restore(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> SequenceTag
         masks = (tensors[f"constraints_{name}"] for name in MASKS)
         tagger.constraints_ = Transitions(tuple(meta["classes"]), *masks)
     tagger.n_features_in_ = width
-    vectorizer = vectorizer_of(tensors, tagger.templates)
-    tagger.reader_ = SequenceReader(**meta["reader"], vectorizer=vectorizer)
+    reader = dict(meta["reader"])
+    vectorizer = vectorizer_of(tensors, tagger.templates, reader.pop("separator", None))
+    tagger.reader_ = SequenceReader(**reader, vectorizer=vectorizer)
     tagger.edge_coef_ = None
     if isinstance(vectorizer, Templates) and vectorizer.has_pairs:
         tagger.edge_coef_ = model_parts.restored_matrix("edge_coef_", tensors, (vectorizer.pair_width, labels, labels))
@@ -81,13 +83,13 @@ def vocabulary_of(vectorizer: AttributeVectorizer | Templates | None) -> dict[st
 
 
 def vectorizer_of(
-    tensors: dict[str, np.ndarray], templates: Templates | None
+    tensors: dict[str, np.ndarray], templates: Templates | None, separator: str | None = None
 ) -> AttributeVectorizer | Templates | None:
     if "vocabulary" not in tensors:
         return None
     entries = json.loads(tensors["vocabulary"].tobytes().decode("utf-8", "surrogatepass"))
     if templates is None:
-        vectorizer = AttributeVectorizer()
+        vectorizer = AttributeVectorizer(separator)
         attributes = [entry if isinstance(entry, str) else (entry[0], entry[1]) for entry in entries]
         vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
         return vectorizer
@@ -96,6 +98,12 @@ def vectorizer_of(
     restored = templates.unfitted()
     restored.restore(dict(entries), [[t for j, t in tables if j == k] for k in range(len(restored.parsed))])
     return restored
+
+
+def _separator(vectorizer: AttributeVectorizer | Templates | None) -> dict[str, str]:
+    """How names and values are joined, if they are."""
+    separator = getattr(vectorizer, "separator", None)
+    return {} if separator is None else {"separator": separator}
 
 
 def _packed(entries: list[Any]) -> np.ndarray:

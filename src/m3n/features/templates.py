@@ -150,7 +150,7 @@ class Templates:
         """
         self.values = values
         self._numbers: dict[Key, dict[str, int]] = {}
-        sizes = {column: len(self._words(column)) for column in values}
+        sizes = {column: len(self.words(column)) for column in values}
         self.attributes = [
             JointCodes([sizes[column] for _, column in template.macros] or [1], own)
             for template, own in zip(self.parsed, tables, strict=True)
@@ -203,7 +203,7 @@ class Templates:
         return [(template, attributes) for template, attributes in both if template.pair == pair]
 
     def _names(self, pair: bool) -> list[str]:
-        words = {column: np.array(self._words(column), dtype=object) for column in self.values}
+        words = {column: np.array(self.words(column), dtype=object) for column in self.values}
         names = list[str]()
         for template, attributes in self._own(pair):
             joined = np.full(len(attributes), template.texts[0], dtype=object)
@@ -233,8 +233,14 @@ class Templates:
             used = [used[k] for k in which.tolist()]
         return np.array([get(value, ABSENT) for value in used], dtype=np.int64)[codes]
 
-    def _words(self, column: Key) -> list[str]:
-        """The texts of a column's codes: its values and, with symbols, what stands beyond the sentence."""
+    def words(self, column: Key) -> list[str]:
+        """The texts of a column's codes: its values and, with symbols, what stands beyond the sentence.
+
+        Parameters
+        ----------
+        column : int or str
+            Which column, or form of one.
+        """
         symbols = [f"_B{side}{distance + 1}" for side in "-+" for distance in range(self._reach)]
         return self.values[column] + symbols
 

@@ -8,6 +8,11 @@ A string value makes one attribute per (name, value) with weight 1, a number kee
 as 1, False and None as nothing. Attribute numbers are given in order of appearance by one dictionary look-up per
 attribute.
 
+With a separator, an attribute is a text, whatever it was made of: {"word": "Paris"} and ["word:Paris"] mean the same,
+and a value may be a dict, list or set itself, {"word": {"lower": "paris"}} being "word:lower:paris". False is then the
+number 0: it scores nothing, but the attribute occurs, which counts where only what occurs gets a weight. That is how
+CRFsuite reads attributes, with a colon. Texts are joined once per distinct pair.
+
 Tokens that are all plain lists, or all plain dicts, are read in a few sweeps over all of their attributes that run in
 C, and types are checked there too: by the set of types that occur. Anything else (other collections, a mixture, a
 mistake) is read token by token, which is slower and can say where a mistake is.
@@ -34,13 +39,20 @@ TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be;
 class AttributeVectorizer:
     """Numbers attributes at ``fit``, ignores unseen ones at ``transform``.
 
+    Parameters
+    ----------
+    separator : str or None
+        None keeps names and values apart. A text such as ":" joins them, and everything in a nested value; False is
+        then a 0 instead of nothing.
+
     Attributes
     ----------
     vocabulary : dict
         From an attribute (a string, or a pair of name and value) to its column.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, separator: str | None = None) -> None:
+        self.separator = separator
         self.vocabulary: dict[Attribute, int] = {}
 
     @property
@@ -52,14 +64,31 @@ class AttributeVectorizer:
         """Learn the vocabulary and return one row per token of all sequences."""
         growing: defaultdict[Attribute, int] = defaultdict()
         growing.default_factory = growing.__len__
-        matrix = _rows(sequences, partial(map, growing.__getitem__), None)
+        number = growing.__getitem__ if self.separator is None else _Joined(self.separator, growing.__getitem__).number
+        matrix = _rows(sequences, partial(map, number), None, self.separator)
         self.vocabulary = dict(growing)
         return matrix
 
     def transform(self, sequences: Sequence[Sequence[Any]]) -> scipy.sparse.csr_array:
         """One row per token of all sequences; attributes that ``fit_transform`` did not see are left out."""
-        get = self.vocabulary.get
-        return _rows(sequences, lambda attributes: map(get, attributes, repeat(UNSEEN)), len(self.vocabulary))
+        get, width = self.vocabulary.get, len(self.vocabulary)
+        if self.separator is None:
+            return _rows(sequences, lambda attributes: map(get, attributes, repeat(UNSEEN)), width, None)
+        joined = _Joined(self.separator, lambda text: get(text, UNSEEN))
+        return _rows(sequences, partial(map, joined.number), width, self.separator)
+
+
+class _Joined(dict[Attribute, int]):
+    """The numbers of attributes by their texts; a pair is joined when it comes first, later it is looked up."""
+
+    def __init__(self, separator: str, number: Callable[[str], int]):
+        self.separator, self.by_text = separator, number
+        self.number = self.__getitem__
+
+    def __missing__(self, attribute: Attribute) -> int:
+        text = attribute if isinstance(attribute, str) else self.separator.join(attribute)
+        found = self[attribute] = self.by_text(text)
+        return found
 
 
 class Flat(NamedTuple):
@@ -80,15 +109,17 @@ class Flat(NamedTuple):
     ends: np.ndarray
 
 
-def _rows(sequences: Sequence[Sequence[Any]], number: Numbering, width: int | None) -> scipy.sparse.csr_array:
+def _rows(
+    sequences: Sequence[Sequence[Any]], number: Numbering, width: int | None, separator: str | None
+) -> scipy.sparse.csr_array:
     tokens = list(chain.from_iterable(sequences))
-    flat = _flat(tokens) or _one_by_one(sequences)
+    flat = _flat(tokens, zeros=separator is not None) or _one_by_one(sequences, separator)
     columns = np.fromiter(number(flat.attributes), np.int64, int(flat.ends[-1]))
     return _matrix(columns, flat.weights, flat.ends, width)
 
 
-def _flat(tokens: list[Any]) -> Flat | None:
-    """Plain lists or plain dicts without a mistake, else None."""
+def _flat(tokens: list[Any], zeros: bool) -> Flat | None:
+    """Plain lists or plain dicts without a mistake, else None; with zeros, False is one."""
     kinds = set(map(type, tokens))
     if not (kinds <= {list, tuple} or kinds <= {dict}) or not set(map(type, chain.from_iterable(tokens))) <= {str}:
         return None
@@ -97,10 +128,10 @@ def _flat(tokens: list[Any]) -> Flat | None:
         return Flat(chain.from_iterable(tokens), None, ends)
     if set(map(type, chain.from_iterable(map(dict.values, tokens)))) <= {str}:
         return Flat(chain.from_iterable(map(dict.items, tokens)), None, ends)
-    return _flat_mixed(tokens, ends)
+    return _flat_mixed(tokens, ends, zeros)
 
 
-def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray) -> Flat | None:
+def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray, zeros: bool) -> Flat | None:
     """Dicts some of whose values are no strings."""
     values = list(chain.from_iterable(map(dict.values, tokens)))
     roles = {kind: _role(kind) for kind in set(map(type, values))}
@@ -109,7 +140,11 @@ def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray) -> Flat | None:
     weights[role == NUMBER] = list(compress(values, role == NUMBER))
     if MISTAKE in roles.values() or not np.isfinite(weights).all():
         return None
-    kept = (role != FLAG) | np.fromiter(map(bool, values), bool, len(values))
+    true = np.fromiter(map(bool, values), bool, len(values))
+    kept = (role != FLAG) | true
+    if zeros:
+        weights[~kept] = 0.0
+        kept = np.array([value is not None for value in values]) if type(None) in roles else np.ones(len(values), bool)
     pairs = compress(chain.from_iterable(map(dict.items, tokens)), kept)
     texts = (role[kept] == TEXT).tolist()
     attributes = [pair if text else pair[0] for pair, text in zip(pairs, texts, strict=True)]
@@ -125,13 +160,13 @@ def _role(kind: type) -> int:
     return NUMBER if issubclass(kind, (int, float, np.integer, np.floating)) else MISTAKE
 
 
-def _one_by_one(sequences: Sequence[Sequence[Any]]) -> Flat:
+def _one_by_one(sequences: Sequence[Sequence[Any]], separator: str | None) -> Flat:
     """Any tokens; a mistake is named with its place."""
     attributes, weights, ends = list[Attribute](), list[float](), [0]
     for i, sequence in enumerate(sequences):
         for t, token in enumerate(sequence):
             try:
-                for attribute, weight in _weighted(token):
+                for attribute, weight in _weighted(token, separator):
                     attributes.append(attribute)
                     weights.append(weight)
             except (TypeError, ValueError) as error:
@@ -140,11 +175,15 @@ def _one_by_one(sequences: Sequence[Sequence[Any]]) -> Flat:
     return Flat(attributes, np.array(weights), np.array(ends))
 
 
-def _weighted(token: Any) -> Iterator[tuple[Attribute, float]]:
+def _weighted(token: Any, separator: str | None) -> Iterator[tuple[Attribute, float]]:
     if isinstance(token, str) or not isinstance(token, Collection) or not all(isinstance(name, str) for name in token):
         raise TypeError(f"a token must be a dict with string keys or a list of strings, got {token!r:.100}")
     pairs: Iterable[tuple[str, Any]] = token.items() if isinstance(token, Mapping) else zip(token, repeat(True))
     for name, value in pairs:
+        if separator is not None and isinstance(value, (dict, list, set)):
+            for inner, weight in _weighted(value, separator):
+                yield separator.join((name, *((inner,) if isinstance(inner, str) else inner))), weight
+            continue
         role = _role(type(value))
         if role == MISTAKE:
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r:.100}")
@@ -152,7 +191,7 @@ def _weighted(token: Any) -> Iterator[tuple[Attribute, float]]:
             raise ValueError(f"attribute {name!r} has the value {value}")
         if role == TEXT:
             yield (name, value), 1.0
-        elif role == NUMBER or value:
+        elif role == NUMBER or value or (separator is not None and value is not None):
             yield name, float(value)
 
 

@@ -10,7 +10,7 @@ import re
 
 from m3n.io.files import DataFileError, Source, lines_of, name_of
 
-MACRO = re.compile(r"%x\[\s*[+-]?\d+\s*,\s*\d+\s*\]")
+MACRO = re.compile(r"%x\[\s*[+-]?\d+\s*,\s*\d+\s*(?::\s*\w+\s*)?\]")
 TRIED = re.compile(r"%(?:\w*\[[^\]]*\]?|.?)")
 
 

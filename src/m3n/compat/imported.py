@@ -1,0 +1,80 @@
+"""Taggers from the weights of another programme.
+
+Such a tagger predicts like any other, and ``save`` writes it. It has no certificate: whoever trained it did not say how
+far from the optimum it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from m3n.estimators import SequenceTagger
+from m3n.estimators.inputs import Matrix, SequenceReader
+from m3n.features import AttributeVectorizer, Templates
+
+SEPARATOR = ":"  # CRFsuite's, between the name and the value of an attribute
+
+
+class ImportedModelError(ValueError):
+    """A model of another programme cannot be read; the message names the file and the place."""
+
+    @classmethod
+    def at(cls, name: str, line: int, what: str) -> ImportedModelError:
+        """An error at a line of a file."""
+        return cls(f"{name}, line {line}: {what}")
+
+
+def attribute_reader(attributes: Iterable[str]) -> SequenceReader:
+    """Reads tokens as CRFsuite does, for attributes that are known by their texts.
+
+    Parameters
+    ----------
+    attributes : iterable of str
+        The attributes, column by column.
+    """
+    vectorizer = AttributeVectorizer(SEPARATOR)
+    vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
+    return SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
+
+
+def tagger_of(
+    classes: Sequence[Any],
+    reader: SequenceReader,
+    coef: Matrix,
+    transitions: np.ndarray,
+    edge_coef: Any = None,
+    **settings: Any,
+) -> SequenceTagger:
+    """A tagger with these weights, and none for the first and the last label.
+
+    Parameters
+    ----------
+    classes : sequence of labels
+        In the order of the model. Programmes that prefer the first label where several are equally good then agree.
+    reader : SequenceReader
+        What makes attributes of tokens.
+    coef : array or sparse matrix (attributes, labels)
+        Weights of the attributes.
+    transitions : array (labels, labels)
+        Scores of neighbouring labels.
+    edge_coef : array (attributes of pairs, labels, labels) or None
+        Weights of attributes of neighbouring labels, if templates make any; or a sparse matrix with the last two axes
+        joined.
+    **settings
+        Parameters of ``SequenceTagger``.
+    """
+    templates = reader.vectorizer.unfitted() if isinstance(reader.vectorizer, Templates) else None
+    sparse = scipy.sparse.issparse(coef)
+    words = {"objective": "crf", "observed_only": sparse, "boundaries": False, "templates": templates}
+    tagger = SequenceTagger(**(words | settings))
+    tagger.classes_ = np.array(classes)
+    tagger.reader_, tagger.n_features_in_ = reader, reader.width
+    tagger.coef_, tagger.transitions_ = coef, np.array(transitions, dtype=np.float64)
+    tagger.start_, tagger.end_ = np.zeros(len(classes)), np.zeros(len(classes))
+    tagger.edge_coef_, tagger.constraints_ = edge_coef, None
+    vars(tagger).update(lam_=None, certificate_=None, status_=None, trace_=[])  # what only training can say
+    return tagger

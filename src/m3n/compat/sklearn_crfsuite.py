@@ -1,0 +1,343 @@
+"""A stand-in for ``sklearn_crfsuite.CRF``: change the import, keep the script.
+
+The arguments, methods and attributes are those of sklearn-crfsuite 0.5, and so is the model: attributes named as
+python-crfsuite names them, weights only for what occurs unless more is asked for, no scores for the ends of a sequence.
+``algorithm="lbfgs"`` and "l2sgd" minimise CRFsuite's objective, here until a duality gap certifies the optimum.
+
+What differs:
+
+- ``predict`` and ``predict_marginals`` return a list of lists. The original returns an array of lists, which becomes a
+  2-D array of labels if all sequences are equally long.
+- ``algorithm="ap"``, "pa" and "arow" have no objective; a max-margin network is trained instead, with a warning.
+- There are no temporary files. ``model_filename`` names a file that ``fit`` writes in m3n's format.
+- Labels that occur only in ``y_dev`` do not become labels of the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from m3n.certificate import Certificate
+from m3n.compat.crf_settings import plan_of
+from m3n.compat.crf_training import Outcome, Plan, train
+from m3n.compat.imported import SEPARATOR, tagger_of
+from m3n.compat.tagger import ModelInfo, Tagger, listed, read_model
+from m3n.compat.training_log import TrainingLog, log_of, scores_of
+from m3n.estimators import SequenceTagger
+from m3n.estimators.base import Estimator
+from m3n.estimators.inputs import SequenceReader, flat_labels
+from m3n.features import AttributeVectorizer
+from m3n.io.sentences import numbered
+
+__all__ = ["CRF"]
+
+
+class CRF(Estimator):
+    """A linear chain CRF with the interface of sklearn-crfsuite.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"} or None
+        The first two minimise the negative log-likelihood with penalties; None is "lbfgs". For the others a max-margin
+        network stands in.
+    min_freq : float or None
+        The smallest frequency of a pair of an attribute and a label, or of a transition, that gets a weight.
+    all_possible_states, all_possible_transitions : bool or None
+        Whether pairs that do not occur in the data get a weight too.
+    c1, c2 : float or None
+        Weights of the penalties c1 |w|_1 and c2 |w|^2 beside the sum of losses; None means 0 and 1.
+    max_iterations : int or None
+        The most passes over the data. None: no limit for "lbfgs", 1000 for "l2sgd", 100 for the others.
+    num_memories, epsilon : number or None
+        Accepted; the solver is another one.
+    period, delta : int, float or None
+        Training ends when the objective is certainly within the part ``delta`` of its optimum; None means 1e-5, or 1e-6
+        for "l2sgd". With c1 it also ends when ``period`` passes, or 10, have brought no more than that.
+    linesearch : str or None
+        Accepted.
+    max_linesearch : int or None
+        Accepted.
+    calibration_eta, calibration_rate, calibration_samples : float or None
+        Accepted; there is no learning rate.
+    calibration_candidates, calibration_max_trials : int or None
+        Accepted.
+    pa_type : int or None
+        Accepted.
+    c : float or None
+        For "pa": the weight of the losses against 1/2 |w|^2; None means 1.
+    error_sensitive, averaging : bool or None
+        Accepted; the loss is the number of wrong labels.
+    variance, gamma : float or None
+        For "arow": losses weigh variance/gamma against 1/2 |w|^2; None means 1.
+    verbose : bool
+        Show a progress bar.
+    model_filename : path or None
+        Where ``fit`` writes the model. Before ``fit``, a model to predict with: of m3n, CRFsuite or CRF++.
+    keep_tempfiles : bool
+        Accepted; there are none.
+    trainer_cls : class or None
+        Accepted, with a warning: python-crfsuite's trainers are not used.
+
+    Attributes
+    ----------
+    model_ : SequenceTagger
+        The model; ``model_.save`` writes it.
+    certificate_ : Certificate
+        primal, dual and gap of the objective divided by the number of sequences.
+    """
+
+    model_: SequenceTagger
+    training_log_: TrainingLog | None = None
+    _tagger: Tagger | None = None
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: float | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | os.PathLike[str] | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: Any = None,
+    ):
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list of sequences
+            Each a list of tokens: dicts, lists of strings, or ``pycrfsuite.ItemSequence``. Empty ones do not count.
+        y : list of lists of labels
+            One label per token.
+        X_dev, y_dev : list of sequences, list of lists of labels, optional
+            Data to test on; the last entry of ``training_log_`` has the scores.
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("give both X_dev and y_dev, or neither")
+        plan = plan_of(self.get_params(deep=False))
+        sequences = [listed(xseq) for xseq in X]
+        lengths = np.array([len(xseq) for xseq in sequences], dtype=np.int64)
+        flat = flat_labels(y, lengths)
+        if not flat:
+            raise ValueError("there is nothing to train on: X has no tokens")
+        codes, labels = numbered(flat, len(flat))
+        if len({isinstance(label, str) for label in labels}) > 1:
+            raise ValueError("labels must be all strings or all numbers; found both")
+        lengths = lengths[lengths > 0]
+        gold = np.split(codes.astype(np.int64), np.cumsum(lengths)[:-1])
+        vectorizer = AttributeVectorizer(SEPARATOR)
+        outcome = train(vectorizer.fit_transform(sequences), gold, len(labels), plan)
+        self.model_ = _model(outcome, plan, labels, vectorizer)
+        self.training_log_ = log_of(outcome.result.trace, len(gold), outcome.size)
+        if X_dev is not None:
+            scores = scores_of([list(given) for given in y_dev], self.predict(X_dev), labels)
+            self.training_log_.iterations[-1].update(scores)
+        if self.model_filename is not None:
+            self.model_.save(self.model_filename)
+        return self
+
+    def predict(self, X: Any) -> list[list[Any]]:
+        """The best labels of sequences.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As in ``fit``.
+
+        Returns
+        -------
+        list of lists
+            One list of labels per sequence.
+        """
+        return _filled(X, self._fitted().predict)
+
+    def predict_single(self, xseq: Any) -> list[Any]:
+        """The best labels of one sequence.
+
+        Parameters
+        ----------
+        xseq : list of tokens
+            The sequence.
+        """
+        return self.predict([xseq])[0]
+
+    def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
+        """The probability of every label at every position.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As in ``fit``.
+
+        Returns
+        -------
+        list of lists of dicts
+            From labels to probabilities.
+        """
+        model = self._fitted()
+        labels = model.classes_.tolist()
+        arrays = _filled(X, model.predict_marginals)
+        return [[dict(zip(labels, row, strict=True)) for row in np.asarray(array).tolist()] for array in arrays]
+
+    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+        """The probability of every label at every position of one sequence.
+
+        Parameters
+        ----------
+        xseq : list of tokens
+            The sequence.
+        """
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Share of positions that are labelled correctly.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As in ``fit``.
+        y : list of lists of labels
+            The right labels.
+        """
+        predicted = self.predict(X)
+        gold = flat_labels(y, np.array([len(labels) for labels in predicted], dtype=np.int64))
+        found = (label for labels in predicted for label in labels)
+        return float(np.mean([right == label for right, label in zip(gold, found, strict=True)]))
+
+    @property
+    def tagger_(self) -> Tagger | None:
+        """The model with the methods of ``pycrfsuite.Tagger``; None before ``fit``, as with all that follows."""
+        model = self._known()
+        if model is None:
+            return None
+        if self._tagger is None or self._tagger.model is not model:
+            self._tagger = Tagger(model)
+        return self._tagger
+
+    @property
+    def certificate_(self) -> Certificate | None:
+        """How far the weights are from the optimum."""
+        model = self._known()
+        return model.certificate_ if model else None
+
+    @property
+    def classes_(self) -> list[Any] | None:
+        """The labels, in order of appearance."""
+        model = self._known()
+        return model.classes_.tolist() if model else None
+
+    @property
+    def size_(self) -> int | None:
+        """About how many bytes the model takes."""
+        return int(self._info.header["size"]) if self._info else None
+
+    @property
+    def num_attributes_(self) -> int | None:
+        """Number of attributes that have a weight other than 0."""
+        return len(self._info.attributes) if self._info else None
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """The attributes that have a weight other than 0."""
+        return list(self._info.attributes) if self._info else None
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float] | None:
+        """From (attribute, label) to weight, without those that are 0."""
+        return self._info.state_features if self._info else None
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float] | None:
+        """From (label, label) to weight, without those that are 0."""
+        return self._info.transitions if self._info else None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._known() is not None
+
+    @property
+    def _info(self) -> ModelInfo | None:
+        return self.tagger_.info() if self.tagger_ else None
+
+    def _known(self) -> SequenceTagger | None:
+        """The model of ``fit``, else that of the file."""
+        if "model_" not in vars(self) and self.model_filename is not None and Path(self.model_filename).is_file():
+            self.model_ = read_model(self.model_filename)
+        return vars(self).get("model_")
+
+    def _fitted(self) -> SequenceTagger:
+        if self._known() is None:
+            self._check_fitted()
+        return self.model_
+
+
+def _model(outcome: Outcome, plan: Plan, labels: list[Any], vectorizer: AttributeVectorizer) -> SequenceTagger:
+    """The tagger with the weights that training found."""
+    strength, reader = plan.strength, SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
+    settings = {"objective": strength.objective, "lam": outcome.lam, "l1": outcome.l1, "tol": 0.0, "rtol": plan.rtol}
+    model = tagger_of(labels, reader, outcome.coef, outcome.transitions, max_passes=plan.max_passes, **settings)
+    result = outcome.result
+    model.lam_, model.certificate_, model.status_ = outcome.lam, result.certificate, result.status
+    model.trace_, model.solver_, model.reason_ = result.trace, result.solver, result.reason
+    return model
+
+
+def _filled(X: Any, answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    """The answers for all sequences, those for empty ones being empty."""
+    sequences = [listed(xseq) for xseq in X]
+    answers = iter(answer([xseq for xseq in sequences if xseq]))
+    return [next(answers) if xseq else [] for xseq in sequences]
