@@ -204,7 +204,7 @@ class CRF(Estimator):
         list of lists
             One list of labels per sequence.
         """
-        return _filled(X, self._fitted().predict)
+        return _filled(X, self._trained().predict)
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """The best labels of one sequence.
@@ -229,7 +229,7 @@ class CRF(Estimator):
         list of lists of dicts
             From labels to probabilities.
         """
-        model = self._fitted()
+        model = self._trained()
         labels = model.classes_.tolist()
         arrays = _filled(X, model.predict_marginals)
         return [[dict(zip(labels, row, strict=True)) for row in np.asarray(array).tolist()] for array in arrays]
@@ -319,7 +319,7 @@ class CRF(Estimator):
             self.model_ = read_model(self.model_filename)
         return vars(self).get("model_")
 
-    def _fitted(self) -> SequenceTagger:
+    def _trained(self) -> SequenceTagger:
         if self._known() is None:
             self._check_fitted()
         return self.model_

@@ -1,15 +1,18 @@
 """scikit-learn estimators: thin facades over ``Problem`` and ``minimize``."""
 
 from m3n.estimators.approximation import ApproximationReport
+from m3n.estimators.explanation import Contribution, Explanation, Position
 from m3n.estimators.graph_inputs import grid_graph
 from m3n.estimators.graph_labeler import GraphLabeler, Labelled
 from m3n.estimators.kernel_scores import Support, Transformed
+from m3n.estimators.model_summary import summary, top_weights
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
 from m3n.estimators.persistence import load
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
 
 __all__ = [
-    "ApproximationReport", "GraphLabeler", "Labelled", "MultilabelClassifier", "SegmentTagger", "SequenceTagger",
-    "Support", "Transformed", "grid_graph", "load",
+    "ApproximationReport", "Contribution", "Explanation", "GraphLabeler", "Labelled", "MultilabelClassifier",
+    "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed", "grid_graph", "load", "summary",
+    "top_weights",
 ]  # fmt: skip

@@ -51,10 +51,14 @@ class Estimator:
 
     def __repr__(self) -> str:
         """The constructor's call, with the arguments that are not the default."""
-        signature = inspect.signature(type(self)).parameters
-        params = self.get_params(deep=False)
-        changed = [f"{name}={value!r}" for name, value in params.items() if not _same(value, signature[name].default)]
+        changed = [f"{name}={value!r}" for name, value in self._changed().items()]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: parameters and, once there is a model, what it is and how well it was trained."""
+        from m3n.estimators.notebook import estimator_page
+
+        return estimator_page(self)
 
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's description of an estimator: the one of its base class."""
@@ -64,10 +68,20 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         """Refuse to go on before ``fit``."""
-        if not any(name.endswith("_") and not name.startswith("_") for name in vars(self)):
+        if not self._fitted:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _changed(self) -> dict[str, Any]:
+        """The arguments of the constructor that are not the default."""
+        signature = inspect.signature(type(self)).parameters
+        params = self.get_params(deep=False)
+        return {name: value for name, value in params.items() if not _same(value, signature[name].default)}
+
+    @property
+    def _fitted(self) -> bool:
+        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

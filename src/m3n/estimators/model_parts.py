@@ -45,6 +45,7 @@ def described(estimator: Trained) -> dict[str, Any]:
         "certificate": None if certificate is None else dataclasses.asdict(certificate),
         "status": None if status is None else str(status),
         "trace": [dataclasses.asdict(record) for record in estimator.trace_],
+        "origin": getattr(estimator, "origin_", {}),
     }
 
 
@@ -61,6 +62,7 @@ def restore(estimator: Any, meta: dict[str, Any]) -> None:
     estimator.certificate_ = None if certificate is None else Certificate(**certificate)
     estimator.status_ = None if status is None else Status(status)
     estimator.trace_ = [Record(**record) for record in meta["trace"]]
+    estimator.origin_ = meta.get("origin", {})
 
 
 def packed_weights(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

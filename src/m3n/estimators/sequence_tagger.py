@@ -16,6 +16,7 @@ from m3n.backends import Threads
 from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import tagger_files
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
+from m3n.estimators.contributions import explain
 from m3n.estimators.decoding import (
     Scored,
     check_constraints,
@@ -24,6 +25,7 @@ from m3n.estimators.decoding import (
     learn_constraints,
     read_fixed,
 )
+from m3n.estimators.explanation import Explanation
 from m3n.estimators.inputs import (
     Inputs,
     Matrix,
@@ -371,6 +373,26 @@ class SequenceTagger(Trained):
         pieces = self._scored(X, fixed)
         found = (np.split(piece.marginals(temperature), piece.structure.offsets[1:-1]) for piece in pieces)
         return list(chain.from_iterable(found))
+
+    def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
+        """Why one sequence has its labels: the contributions of attributes and transitions to their score.
+
+        Parameters
+        ----------
+        x : sequence
+            One sequence, as in ``fit``. Attributes that were not seen in training contribute nothing and are not shown.
+        labels : list of labels, optional
+            The labels to explain; None explains the prediction.
+        top : int or None
+            How many attributes to list at a position, those with the largest differences to the best other label; the
+            others are added up. None lists them all.
+
+        Returns
+        -------
+        Explanation
+            ``print`` shows it as text, a notebook as a table; ``as_dict()`` is ready for JSON.
+        """
+        return explain(self, x, labels, top)
 
     def score(self, X: Any, y: Any) -> float:
         """Share of positions that are labelled correctly.

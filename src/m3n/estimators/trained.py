@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import m3n
 from m3n import losses
 from m3n.backends import Threads
 from m3n.callbacks import ProgressBar
@@ -58,6 +59,7 @@ class Trained(Estimator):
     status_: Status
     solver_: Solver[Any]
     reason_: str
+    origin_: dict[str, str]
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
@@ -150,6 +152,7 @@ class Trained(Estimator):
         self.lam_ = problem.lam
         self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
         self.solver_, self.reason_ = result.solver, result.reason
+        self.origin_ = {"m3n": m3n.__version__, "solver": type(result.solver).__name__}  # goes into model files
 
 
 def _scaled(result: Result, scale: float) -> Result:

@@ -1,0 +1,231 @@
+"""Takes the score of a labelling of a tagger apart, see ``m3n.estimators.explanation``.
+
+Whatever scores a position is a product, values (columns,) @ weights (columns, labels): attributes and their weights;
+the kernel values with the inputs that a kernel model keeps and their coefficients; the features of an approximation and
+their weights. Attributes of pairs are the same with the neighbour's label held. So all terms of a position are rows of
+arrays (terms, labels): what each would add if the label here were another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from m3n.estimators.explanation import Contribution, Explanation, Position
+from m3n.estimators.inputs import Matrix, number_labels
+from m3n.estimators.kernel_scores import Support, transformed
+from m3n.estimators.model_summary import attribute_names
+from m3n.io.sentences import Sentences
+
+if TYPE_CHECKING:
+    from m3n.estimators.sequence_tagger import SequenceTagger
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Terms of a position's score.
+
+    Attributes
+    ----------
+    kind : str
+        Of all of them, see ``Contribution``.
+    name : callable
+        From the number of a column to its name.
+    columns : array of int (terms,)
+        Which columns they are.
+    values : array (terms,)
+        What the weights are multiplied by.
+    scores : array (terms, labels)
+        What they add to every label.
+    """
+
+    kind: str
+    name: Callable[[int], str]
+    columns: np.ndarray
+    values: np.ndarray
+    scores: np.ndarray
+
+    def shown(self, label: int, other: int | None, top: int | None) -> list[Contribution]:
+        """The terms with the largest differences, and the sum of the rest."""
+        own = self.scores[:, label]
+        against = np.zeros(len(own)) if other is None else self.scores[:, other]
+        order = np.argsort(-np.abs(own - against), kind="stable")
+        kept, rest = order[:top], order[len(order) if top is None else top :]
+
+        def made(kind: str, name: str, value: float | None, rows: Any) -> Contribution:
+            compared = None if other is None else float(against[rows].sum())
+            return Contribution(kind, name, value, float(own[rows].sum()), compared)
+
+        found = [made(self.kind, self.name(int(self.columns[k])), float(self.values[k]), k) for k in kept]
+        if len(rest):
+            found.append(made("rest", f"{len(rest)} other{'s' * (len(rest) > 1)}", None, rest))
+        return found
+
+
+@dataclass(frozen=True)
+class Product:
+    """Scores that are sums over columns.
+
+    Attributes
+    ----------
+    kind : str
+        Of the terms.
+    values : matrix (rows, columns)
+        Dense or CSR.
+    weights : array (columns, labels or pairs of labels) or CSR matrix
+        With a row per column.
+    name : callable
+        From the number of a column to its name.
+    """
+
+    kind: str
+    values: Matrix
+    weights: Any
+    name: Callable[[int], str]
+
+    def terms(self, row: int, scores: Callable[[np.ndarray], np.ndarray] = np.asarray) -> Terms:
+        """The columns of a row that are not zero; ``scores`` chooses from what they add, (terms, ...)."""
+        if scipy.sparse.issparse(self.values):
+            inside = slice(self.values.indptr[row], self.values.indptr[row + 1])
+            columns, values = self.values.indices[inside], self.values.data[inside]
+        else:
+            columns = np.flatnonzero(self.values[row])
+            values = self.values[row, columns]
+        weights = self.weights[columns]
+        if scipy.sparse.issparse(weights):
+            weights = weights.toarray()
+        weights = weights.reshape(len(columns), -1)
+        return Terms(self.kind, self.name, columns, values, scores(values[:, None] * weights))
+
+
+def explain(model: SequenceTagger, x: Any, labels: Any, top: int | None) -> Explanation:
+    """Take the score of a sequence's labels apart; see ``SequenceTagger.explain``."""
+    model._check_fitted()
+    if isinstance(x, Sentences):
+        raise TypeError("explain looks at one sequence: give X[0], for example, not all of X")
+    if top is not None and not (isinstance(top, (int, np.integer)) and top >= 0):
+        raise ValueError(f"top must be None or a whole number that is not negative, got {top!r}")
+    scored = next(model._scored([x], None))
+    best = scored.k_best(2, None)[0]
+    wanted = best[0][0] if labels is None else labels
+    numbers = number_labels([wanted], scored.structure.lengths, model.classes_)[0]
+    _check_allowed(model, numbers)
+    names = model.classes_.tolist()
+    chosen = [names[k] for k in numbers]
+    rival, rival_score = next((pair for pair in best if pair[0] != chosen), (None, None))
+    total, marginals = scored.structure.soft(scored.theta, 1.0, scored.threads)
+    parts = _Parts(model, x)
+    positions = [parts.position(t, numbers, marginals[0][t], top) for t in range(len(numbers))]
+    score = float(sum(position.score for position in positions))
+    probability = float(np.exp(min(score - total[0], 0.0)))
+    return Explanation(chosen, score, probability, rival, rival_score, positions)
+
+
+def _check_allowed(model: SequenceTagger, numbers: list[int]) -> None:
+    """Refuse labels that the model can never predict."""
+    if model.constraints_ is None:
+        return
+    wrong = model.constraints_.violations(np.array(numbers), np.array([0, len(numbers)]))
+    if wrong.size:
+        label = model.classes_.tolist()[numbers[wrong[0]]]
+        remedy = "their score is minus infinity; explain labels that the constraints allow"
+        raise ValueError(f"position {wrong[0]}: the model's constraints do not allow {label!r} here: {remedy}")
+
+
+class _Parts:
+    """What scores the positions of a sequence."""
+
+    def __init__(self, model: SequenceTagger, x: Any):
+        self.model, self.x = model, x
+        inputs = model.reader_.read([x])
+        self.attributes = attribute_product(model, inputs.matrix)
+        self.names = model.classes_.tolist()
+        self.pairs: Product | None = None
+        if model.edge_coef_ is not None:
+            pair_names = cache(lambda: model.reader_.vectorizer.pair_names)  # type: ignore[union-attr]
+            self.pairs = Product("pair", inputs.pairs, model.edge_coef_, lambda j: pair_names()[j])
+
+    def position(self, t: int, numbers: list[int], marginals: np.ndarray, top: int | None) -> Position:
+        """The explanation of a position."""
+        here, after = self._here(t, numbers), self._after(t, numbers)
+        label, other = numbers[t], self._other(t, numbers, here + after)
+        contributions = [term for terms in here for term in terms.shown(label, other, top)]
+        further = [term for terms in after for term in terms.shown(label, other, top)]
+        return Position(
+            number=t,
+            text=self.x[t][0] if self.model.reader_.kind == "columns" else "",
+            label=self.names[label],
+            probability=float(marginals[label]),
+            score=float(sum(term.score for term in contributions)),
+            other=None if other is None else self.names[other],
+            other_probability=None if other is None else float(marginals[other]),
+            margin=None if other is None else float(sum(term.difference or 0.0 for term in contributions + further)),
+            contributions=contributions,
+            after=further,
+        )
+
+    def _here(self, t: int, numbers: list[int]) -> list[Terms]:
+        """All that counts at a position."""
+        model, last = self.model, len(numbers) - 1
+        found = [self.attributes.terms(t)]
+        if t > 0:
+            before = numbers[t - 1]
+            if self.pairs is not None:
+                found.append(self.pairs.terms(t - 1, self._tables(lambda tables: tables[:, before])))
+            found.append(_single("transition", f"after {self.names[before]}", model.transitions_[before]))
+        if t == 0 and model.start_.any():
+            found.append(_single("start", "first", model.start_))
+        if t == last and model.end_.any():
+            found.append(_single("end", "last", model.end_))
+        return found
+
+    def _after(self, t: int, numbers: list[int]) -> list[Terms]:
+        """What leads to the next position."""
+        if t == len(numbers) - 1:
+            return []
+        following, found = numbers[t + 1], list[Terms]()
+        if self.pairs is not None:
+            found.append(self.pairs.terms(t, self._tables(lambda tables: tables[:, :, following])))
+        name = f"before {self.names[following]}"
+        return [*found, _single("transition", name, self.model.transitions_[:, following])]
+
+    def _tables(self, choose: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        labels = len(self.names)
+        return lambda scores: choose(scores.reshape(-1, labels, labels))
+
+    def _other(self, t: int, numbers: list[int], terms: list[Terms]) -> int | None:
+        """The best other label, of those that may stand between the neighbours."""
+        total = np.sum([part.scores.sum(axis=0) for part in terms], axis=0)
+        total[numbers[t]] = -np.inf
+        constraints, last = self.model.constraints_, len(numbers) - 1
+        if constraints is not None:
+            first = constraints.forbidden_start if t == 0 else constraints.forbidden[numbers[t - 1]]
+            final = constraints.forbidden_end if t == last else constraints.forbidden[:, numbers[t + 1]]
+            total[first | final] = -np.inf
+        other = int(total.argmax())
+        return None if np.isneginf(total[other]) else other
+
+
+def attribute_product(model: Any, matrix: Matrix) -> Product:
+    """What scores attributes: linear weights, the inputs of a kernel model, or the features of an approximation."""
+    kernel = getattr(model, "kernel_model_", None)
+    if kernel is None:
+        names = cache(lambda: attribute_names(model))
+        return Product("attribute", matrix, model.coef_, lambda j: names()[j])
+    if not isinstance(kernel, Support):
+        features = transformed(kernel.transformer, matrix)
+        return Product("feature", features, kernel.coefficients, lambda j: f"feature[{j}]")
+    if kernel.function is None:
+        columns = kernel.inputs
+        return Product("support", matrix[:, columns], kernel.coefficients, lambda j: f"training[{columns[j]}]")
+    values = kernel.function(matrix, kernel.inputs)
+    return Product("support", values, kernel.coefficients, lambda j: f"support[{j}]")
+
+
+def _single(kind: str, name: str, scores: np.ndarray) -> Terms:
+    return Terms(kind, lambda _: name, np.zeros(1, np.int64), np.ones(1), np.asarray(scores)[None, :])
