@@ -10,6 +10,7 @@ from typing import Any
 
 import m3n
 from benchmarks import (
+    command,
     contests,
     convergence,
     graphs,
@@ -35,6 +36,7 @@ SUITES = {
     "kernels": kernels.run,
     "graphs": graphs.run,
     "labelling": labelling.run,
+    "command": command.run,
     "rivals": rivals.run,
 }
 

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from m3n.cli.data import Data, load_data
+from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
 from m3n.io.files import write_atomically
 from m3n.problem import Problem
@@ -19,8 +20,6 @@ from m3n.race.table import print_table
 from m3n.solvers import Solver
 
 __all__ = ["Race", "check_picture", "load_data", "run"]
-
-INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from m3n.estimators.inputs import read_labels
 from m3n.estimators.training import OBJECTIVES
 from m3n.features import Dense, FeatureMap, Sparse, Templates, chain_features
 from m3n.io.columns import read_columns
+from m3n.io.files import Source, hold, name_of
 from m3n.io.formats import detect
 from m3n.io.letters import ALPHABET, read_letters
 from m3n.problem import Problem
@@ -83,12 +84,15 @@ def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) 
     folds : list of int, optional
         Which folds of ``letter.data`` to take; the default is 1 to 9.
     """
-    kind = "digits" if path is None else detect(path)
+    source = None if path is None else hold(path)
+    kind = "digits" if source is None else detect(source)
     if folds is not None and kind != "letters":
         raise ValueError(f"only letter.data has folds; leave --folds away for {path or 'the digit strings'}")
-    if path is None:
+    if source is None:
         return _digits(seed)
-    return _letters(path, folds or FOLDS) if kind == "letters" else _columns(path)
+    if kind not in ("letters", "columns"):
+        raise ValueError(f"solvers are compared on letter.data or a column file, but {name_of(source)} is of {kind}")
+    return _letters(source, folds or FOLDS) if kind == "letters" else _columns(source)
 
 
 def _digits(seed: int) -> Data:
@@ -96,17 +100,21 @@ def _digits(seed: int) -> Data:
     return Data(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
 
 
-def _letters(path: Path, folds: list[int] | tuple[int, ...]) -> Data:
+def _letters(path: Source, folds: list[int] | tuple[int, ...]) -> Data:
     read = read_letters(path, folds)
     pixels = np.hstack([read.pixels, np.ones((len(read.pixels), 1))])  # three quarters of it are zero
-    return Data(f"{path.name}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
+    return Data(f"{_title(path)}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
 
 
-def _columns(path: Path) -> Data:
+def _columns(path: Source) -> Data:
     read = read_columns(path)
     classes, labels = read_labels(read.labels, read.lengths)
     matrix = _plain_templates(len(read.columns)).fit_transform(read.with_column(str.lower))
-    return Data(path.name, Sparse(matrix, len(classes)), labels, len(classes))
+    return Data(_title(path), Sparse(matrix, len(classes)), labels, len(classes))
+
+
+def _title(path: Source) -> str:
+    return Path(name_of(path)).name
 
 
 def _plain_templates(columns: int) -> Templates:

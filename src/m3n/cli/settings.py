@@ -74,6 +74,24 @@ def parse_lam(text: str) -> float | None:
     return lam
 
 
+def parse_strength(text: str, count: int) -> float:
+    """A positive number, or one divided by the number of sequences, such as ``1/n`` or ``10/n``.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    count : int
+        How many sequences there are.
+    """
+    number, slash, what = text.replace(" ", "").partition("/")
+    if slash and what != "n":
+        raise ValueError(f"the regularisation is a positive number, 1/n or 10/n, got {text!r}")
+    strength = parse_lam(number)
+    assert strength is not None  # a number stands there
+    return strength / count if slash else strength
+
+
 def fitting(problem: Problem) -> list[Solver[Any]]:
     """Every solver that can work on a problem, with default settings.
 

@@ -1,0 +1,103 @@
+"""What commands share: options that read data, blame for wrong ones, and where text and JSON go."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
+
+DataFile = Annotated[
+    Path,
+    typer.Argument(help="The data, plain or gzipped; - is standard input.", show_default=False, allow_dash=True),
+]
+Model = Annotated[Path, typer.Option("--model", "-m", help="The model file.", show_default=False, dir_okay=False)]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters. Default: what the file looks like.",
+        show_default=False,
+    ),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates columns. Default: blanks and tabs.", show_default=False)
+]
+Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads. Default: all cores.", show_default=False)]
+
+
+@contextmanager
+def blaming(option: str) -> Iterator[None]:
+    """Tell the user which option is to blame; a traceback would not.
+
+    Parameters
+    ----------
+    option : str
+        The option, or the argument.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        raise typer.BadParameter(str(error), param_hint=option) from None
+
+
+def check_outputs(**paths: Path | None) -> None:
+    """Find out before the work whether its results can be written.
+
+    Parameters
+    ----------
+    **paths : Path or None
+        Files to be written, by the name of their option.
+    """
+    from m3n.io.files import check_writable
+
+    for option, path in paths.items():
+        if path is not None and str(path) != "-":
+            with blaming(f"--{option}"):
+                check_writable(path)
+
+
+def console(*, errors: bool = False) -> Console:
+    """Where remarks go.
+
+    Parameters
+    ----------
+    errors : bool
+        Standard error instead of standard output.
+    """
+    from rich.console import Console
+
+    return Console(stderr=errors, highlight=False, soft_wrap=True, markup=False, emoji=False)
+
+
+def print_json(content: Any) -> None:
+    """One JSON object on standard output.
+
+    Parameters
+    ----------
+    content : object
+        What to write; infinite and undefined numbers become null.
+    """
+    typer.echo(json.dumps(_finite(content), ensure_ascii=False))
+
+
+def _finite(content: Any) -> Any:
+    """JSON knows no infinity."""
+    if isinstance(content, dict):
+        return {str(key): _finite(value) for key, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_finite(value) for value in content]
+    if isinstance(content, float) and content - content != 0.0:
+        return None
+    return content.item() if hasattr(content, "item") else content
