@@ -33,10 +33,11 @@ RANKS = {
     "checkpoint": 8,
     "paths": 8,
     "race": 9,
-    "reports": 10,
-    "estimators": 11,
+    "estimators": 10,
+    "reports": 11,
     "compat": 12,  # other programmes' interfaces and models
     "cli": 13,
+    "__main__": 14,
 }
 
 

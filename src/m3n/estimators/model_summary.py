@@ -79,9 +79,26 @@ def top_weights(model: Any, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
         raise ValueError(f"k must be a positive whole number, got {k!r}")
     if not hasattr(model, "coef_"):
         raise ValueError("a kernel model has no weights of attributes; look at its kernel_model_ or at explain(x)")
-    found = [_extremes(*column, k) for column in _columns(model.coef_)]
-    names = attribute_names(model)
-    labels = model.classes_.tolist()
+    return extreme_weights(model.coef_, model.classes_.tolist(), attribute_names(model), k)
+
+
+def extreme_weights(
+    coef: Any, labels: Sequence[Any], names: Sequence[str], k: int
+) -> dict[Any, list[tuple[str, float]]]:
+    """As ``top_weights``, of any matrix.
+
+    Parameters
+    ----------
+    coef : array or sparse matrix (attributes, labels)
+        The weights.
+    labels : sequence
+        The labels.
+    names : sequence of str
+        The names of the attributes.
+    k : int
+        How many of each sign.
+    """
+    found = [_extremes(*column, k) for column in _columns(coef)]
     return {
         label: [(names[j], weight) for j, weight in zip(columns.tolist(), weights.tolist(), strict=True)]
         for label, (columns, weights) in zip(labels, found, strict=True)

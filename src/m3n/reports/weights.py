@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
+from m3n.estimators.model_summary import extreme_weights
 from m3n.reports.markup import MINUS, Markup, count, joined, number, tag
 from m3n.reports.quality import label_name
 from m3n.reports.tables import Cell, Column, Sides, heat_map, table
@@ -65,9 +65,9 @@ def attributes(model: Any, gold: list[list[Any]]) -> Markup:
         return tag("p", "The columns of the inputs have no names, so their weights are not listed.", class_="note")
     classes = np.asarray(model.classes_).tolist()
     kept = _frequent(classes, gold, LABELS)
-    by_column = scipy.sparse.csc_array(coef) if scipy.sparse.issparse(coef) else np.asarray(coef)
+    own = extreme_weights(coef, classes, names, TOP)
     columns = [Column("label"), Column("speaks for it"), Column("speaks against it")]
-    rows = [_row(label_name(classes[k]), _column(by_column, k), names) for k in kept]
+    rows = [_row(label_name(classes[k]), own[classes[k]]) for k in kept]
     words = "Attributes with the largest weights: one that is there adds its weight to the score of the label."
     if len(kept) < len(classes):
         words += f" The {len(kept)} most frequent of {count(len(classes), 'label')} are shown."
@@ -180,28 +180,10 @@ def _frequent(classes: list[Any], gold: list[list[Any]], most: int) -> list[int]
     return sorted(ranked[:most])
 
 
-def _row(label: str, own: tuple[np.ndarray, np.ndarray], names: list[str]) -> list[tuple[Any, Any]]:
+def _row(label: str, own: list[tuple[str, float]]) -> list[tuple[Any, Any]]:
     """A label and its attributes; these columns sort by the first attribute."""
-    strongest = [_strongest(own, names, sign) for sign in (1.0, -1.0)]
+    strongest = [found for found in own if found[1] > 0.0], [found for found in own[::-1] if found[1] < 0.0]
     return [(label, label), *((_listed(found), found[0][0] if found else "") for found in strongest)]
-
-
-def _column(coef: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of a label that are not zero, and their attributes; a sparse matrix is given by its columns."""
-    if scipy.sparse.issparse(coef):
-        own = slice(*coef.indptr[k : k + 2])
-        return coef.data[own], coef.indices[own]
-    weights = coef[:, k]
-    places = np.flatnonzero(weights)
-    return weights[places], places
-
-
-def _strongest(own: tuple[np.ndarray, np.ndarray], names: list[str], sign: float) -> list[tuple[str, float]]:
-    weights, places = own
-    signed = sign * weights
-    chosen = np.argpartition(-signed, TOP)[:TOP] if len(signed) > TOP else np.arange(len(signed))
-    chosen = chosen[np.argsort(-signed[chosen], kind="stable")]
-    return [(names[places[c]], float(weights[c])) for c in chosen if signed[c] > 0]
 
 
 def _listed(found: Iterable[tuple[str, float]]) -> Markup:
