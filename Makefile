@@ -9,8 +9,9 @@ RIVALS := rivals.txt
 demo: $(READY)
 	$(BIN)/m3n demo
 
+# Two processes, file by file, each with its own compiled kernels.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # Numba's cache is not made for several processes; before Numba is imported
+    caches = Path(__file__).parents[1] / ".pytest_cache" / "numba"
+    os.environ["NUMBA_CACHE_DIR"] = str(caches / os.environ["PYTEST_XDIST_WORKER"])
+
 settings.register_profile("m3n", deadline=None, max_examples=60, derandomize=True)  # compiling a kernel takes seconds
 settings.load_profile("m3n")
 
