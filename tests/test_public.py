@@ -10,6 +10,7 @@ import pytest
 from numpydoc.docscrape import NumpyDocString
 
 import m3n
+import m3n.checkpoint
 import m3n.compat.crfpp
 import m3n.compat.crfsuite
 import m3n.compat.sklearn_crfsuite
@@ -71,6 +72,8 @@ def public_objects():
         m3n.losses,
         m3n.race,
         m3n.reports,
+        m3n.scores,
+        m3n.checkpoint,
         m3n.solvers,
         m3n.structures,
     ]
@@ -139,16 +142,24 @@ def blocks(path):
         "README.md",
         "CONTRIBUTING.md",
         "docs/index.md",
+        "docs/choosing.md",
         "docs/comparing.md",
         "docs/decoding.md",
         "docs/extending.md",
+        "docs/formats.md",
         "docs/graphs.md",
+        "docs/inspecting.md",
         "docs/kernels.md",
         "docs/losses.md",
+        "docs/migration.md",
         "docs/objectives.md",
         "docs/slack.md",
+        "docs/start.md",
         "docs/regularisation.md",
         "docs/theory.md",
+        "docs/tutorial_chunks.md",
+        "docs/tutorial_ocr.md",
+        "docs/tutorial_tagging.md",
     ],
 )
 def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
@@ -161,7 +172,7 @@ def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
         exec(compile(code, name, "exec"), namespace)
 
 
-@pytest.mark.parametrize("name", ["binary_svm", "matrix_game"])
+@pytest.mark.parametrize("name", ["binary_svm", "find_names", "matrix_game", "read_digits", "tag_words", "track_runs"])
 def test_examples_run(name, capsys):
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -237,7 +237,7 @@ def test_converted_models_predict_what_they_did():
         (b"caf\xe9 DT O\n", (), "train.txt, line 1: this is not UTF-8"),
         ("word\nword\n", (), "line 1"),
         ("a DT O\n", ("-t", "missing"), "missing"),
-        ("a DT O\n", ("-t", "bad.template"), "template 'U1:%x[0,5]' reads column 5"),
+        ("a DT O\n", ("-t", "bad.template"), "Invalid value for --template: template 'U1:%x[0,5]' reads column 5"),
         ("a DT O\n", ("-t", "worse.template"), "worse.template, line 2"),
         ("a DT O\n", ("--solver", "magic"), "magic"),
         ("a DT O\n", ("--lam", "1/m"), "regularisation"),
@@ -268,7 +268,7 @@ def test_mistakes_with_models_are_named():
     write("unlabelled.txt", "the DT\n")
     write("broken.m3n", "nonsense")
     for arguments, message in (
-        (("predict", "narrow.txt", "-m", "model.m3n"), "1 columns, but the model was trained on 2 columns"),
+        (("predict", "narrow.txt", "-m", "model.m3n"), "1 column, but the model was trained on 2 columns"),
         (("predict", "wide.txt", "-m", "model.m3n"), "4 columns, but the model was trained on 2 columns"),
         (("predict", "train.txt", "-m", "broken.m3n"), "is damaged, incomplete or not an m3n model"),
         (("predict", "train.txt", "-m", "missing.m3n"), "there is no model file 'missing.m3n'"),

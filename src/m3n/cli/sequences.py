@@ -71,8 +71,12 @@ class Reading:
             return Data(X, data.y, data.format)
         if len(X.columns) == reader.columns + 1:
             return self.labelled(source)
-        wanted = f"the model was trained on {reader.columns} columns, which a label may follow"
-        raise ValueError(f"{name_of(path)} has {len(X.columns)} columns, but {wanted}")
+        wanted = f"the model was trained on {_count(reader.columns)}, which a label may follow"
+        raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
+
+
+def _count(columns: int) -> str:
+    return f"{columns} column{'s' * (columns != 1)}"
 
 
 def _columns(X: Any) -> Any:
@@ -99,7 +103,11 @@ def templates_for(X: Any, template: Path | None) -> Templates | None:
         if template is not None:
             raise ValueError("templates are for column files; these data have their attributes already")
         return None
-    return word_templates(len(X.columns)) if template is None else Templates(read_template(template))
+    if template is None:
+        return word_templates(len(X.columns))
+    templates = Templates(read_template(template))
+    templates.check(X)
+    return templates
 
 
 def load_tagger(path: Path) -> SequenceTagger:

@@ -212,14 +212,24 @@ class Templates:
             names += joined.tolist()
         return names
 
-    def _used_columns(self, sentences: Sentences) -> dict[Key, Column]:
-        """The columns and their forms that the templates use, after checking that the sentences have them."""
+    def check(self, sentences: Sentences) -> None:
+        """Refuse sentences without a column that a template reads.
+
+        Parameters
+        ----------
+        sentences : Sentences
+            Tokens in columns.
+        """
         width = len(sentences.columns)
         for pattern, template in zip(self.patterns, self.parsed, strict=False):
             for _, key in template.macros:
                 if _place(key)[0] >= width:
                     what = f"reads column {_place(key)[0]}, but the columns of the tokens are 0 to {width - 1}"
                     raise ValueError(f"template {pattern!r} {what}")
+
+    def _used_columns(self, sentences: Sentences) -> dict[Key, Column]:
+        """The columns and their forms that the templates use, after checking that the sentences have them."""
+        self.check(sentences)
         keys = sorted({key for template in self.parsed for _, key in template.macros}, key=_place)
         return {key: _column(sentences, *_place(key)) for key in keys}
 
