@@ -187,6 +187,19 @@ def test_settings_reach_the_tagger():
     assert m3n.load("model.m3n").lam_ == pytest.approx(0.1)
 
 
+def test_the_first_run_says_that_it_compiles(monkeypatch, tmp_path):
+    from m3n.cli import train
+
+    class Elsewhere:
+        class stats:
+            cache_path = str(tmp_path)
+
+    trained()
+    assert "compiles" not in trained().output
+    monkeypatch.setattr(train, "sweep", Elsewhere)
+    assert "The first run compiles for this processor" in trained().output
+
+
 def test_limits_end_training_and_say_so():
     result = trained("--rtol", "0", "--max-passes", "3")
     assert "Stopped early: pass limit." in result.output

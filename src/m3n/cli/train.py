@@ -12,6 +12,7 @@ from m3n.cli.options import INTERRUPTED, console, print_json
 from m3n.cli.sequences import Reading, all_scores, templates_for
 from m3n.estimators import SequenceTagger
 from m3n.io import Data
+from m3n.kernels.sequential import sweep
 from m3n.loop import Status
 from m3n.scores import Scores
 
@@ -67,6 +68,8 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     if shown:
         tokens = sum(map(len, data.y or []))
         out.print(f"{len(data.y or []):,} sequences with {tokens:,} labels to learn from ({data.format})")
+        if _first_time():
+            out.print("The first run compiles for this processor, which takes a minute; later runs begin at once.")
     tagger = SequenceTagger(templates=templates, verbose=shown and console(errors=True).is_terminal, **wishes.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
@@ -81,6 +84,12 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     elif not wishes.quiet:
         _tell(out, tagger, wishes, trained, scores)
     return INTERRUPTED if tagger.status_ is Status.INTERRUPTED else 0
+
+
+def _first_time() -> bool:
+    """Whether there is no compiled kernel on disk yet."""
+    folder = sweep.stats.cache_path
+    return folder is not None and not any(Path(folder).glob("*.nbi"))
 
 
 def _report(tagger: SequenceTagger, data: Data, path: Path, name: str) -> None:
