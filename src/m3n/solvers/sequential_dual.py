@@ -64,7 +64,7 @@ FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of t
 SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in the time of a pass, within limits
 DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
 LAGGING = 0.02  # of the gap: a dual value that grows less in a step hardly grows
-EFFORT, VISITS = (8.0, 100.0), 1e5  # so many times the usual sweeps at most, fewer where that is so many visits
+EFFORT, VISITS = (1.0, 100.0), 1e4  # so many times the usual sweeps at most, fewer where that is so many visits
 SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 ROUNDING = 1e-15
 
