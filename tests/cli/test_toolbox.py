@@ -168,6 +168,16 @@ def test_other_formats(kind):
         assert out.split("\n\n")[0].split("\n") == y[0]
 
 
+def test_svm_hmm_files_may_have_fewer_or_more_features():
+    write("train", "A qid:1 1:1 3:1\nB qid:1 2:1\nA qid:2 1:1\n")
+    write("few", "A qid:1 1:1\nB qid:1 2:1\n")
+    write("many", "A qid:1 1:1 9:1\n")
+    m3n_("train", "train", "-m", "model.m3n", "--jobs", 1, "--test", "few")
+    for name in ("few", "many"):
+        assert json.loads(m3n_("evaluate", name, "-m", "model.m3n", "--json").output)["tokens"]["accuracy"] == 1.0
+    assert m3n_("predict", "few", "-m", "model.m3n").output.split() == ["A", "B"]
+
+
 def test_plain_tokens_in_json_lines_are_words():
     write_json_lines("data", [["the", "dog"], ["sees"]] * 5, [["D", "N"], ["V"]] * 5)
     m3n_("train", "data", "-m", "model.m3n", "--jobs", 1)

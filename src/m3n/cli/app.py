@@ -102,7 +102,7 @@ def train(
     Ctrl-C ends training early: the best model so far is saved, with its certificate.
     """
     from m3n.cli import train as command
-    from m3n.cli.sequences import Reading, templates_for
+    from m3n.cli.sequences import Reading, templates_for, width_of
     from m3n.cli.settings import parse_solver, parse_strength
 
     with blaming("--solver"):
@@ -116,7 +116,7 @@ def train(
     with blaming("--template"):
         templates_for(found.X, template)
     with blaming("--test"):
-        held_out = None if test is None else reading.labelled(test)
+        held_out = None if test is None else reading.labelled(test, width_of(found.X))
     settings: dict[str, Any] = {
         "objective": objective, "loss": loss, "lam": strength, "l1": l1, "observed_only": observed_only,
         "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol, "max_passes": max_passes,

@@ -34,15 +34,17 @@ class Reading:
     delimiter: str | None = None
     label: int = -1
 
-    def labelled(self, path: Source) -> Data:
+    def labelled(self, path: Source, width: int | None = None) -> Data:
         """The sequences of a file with labels.
 
         Parameters
         ----------
         path : Path
             The file.
+        width : int, optional
+            How many features those of SVM-hmm have.
         """
-        data = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label)
+        data = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
         if data.y is None:
             raise ValueError(f"{name_of(path)} has no labels to learn from or to compare with")
         return Data(_columns(data.X), data.y, data.format)
@@ -59,7 +61,7 @@ class Reading:
         """
         source, reader = hold(path), model.reader_
         if reader.kind != "columns":
-            data = read_sequences(source, self.format, delimiter=self.delimiter)
+            data = read_sequences(source, self.format, delimiter=self.delimiter, width=reader.width)
             if isinstance(data.X, Sentences):
                 raise ValueError(f"{name_of(path)} is a column file, but the model was not trained on columns")
             return data
@@ -87,6 +89,17 @@ def _columns(X: Any) -> Any:
         if isinstance(X[0][0], list) and X[0][0] and isinstance(X[0][0][0], str):
             return Sentences.of(X)
     return X
+
+
+def width_of(X: Any) -> int | None:
+    """The number of features of matrices; None for other inputs.
+
+    Parameters
+    ----------
+    X : sequences
+        What was read.
+    """
+    return int(X[0].shape[1]) if isinstance(X, list) and X and hasattr(X[0], "shape") else None
 
 
 def templates_for(X: Any, template: Path | None) -> Templates | None:

@@ -53,6 +53,7 @@ def read_sequences(
     delimiter: str | None = None,
     label: int = -1,
     document: str | None = DOCUMENT,
+    width: int | None = None,
 ) -> Data:
     """Read a data file in any format.
 
@@ -66,6 +67,8 @@ def read_sequences(
         Whether a column file has labels. The other formats say it themselves.
     delimiter, label, document
         Settings of column files: see ``read_columns``.
+    width : int, optional
+        How many features an SVM-hmm file has, for one that may lack the last ones: see ``read_svm_hmm``.
     """
     if format is not None and format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
@@ -76,6 +79,8 @@ def read_sequences(
     if kind == "columns":
         sentences = read_columns(source, labelled, delimiter=delimiter, label=label, document=document)
         return Data(sentences, sentences.labels if labelled else None, kind)
+    if kind == "svm_hmm":
+        return Data(*read_svm_hmm(source, width=width), kind)
     return Data(*READERS[kind](source), kind)
 
 
@@ -127,7 +132,6 @@ def _letters(path: Source) -> tuple[list[np.ndarray], list[list[str]]]:
 READERS: dict[str, Callable[[Source], tuple[Any, Any]]] = {
     "letters": _letters,
     "attributes": read_attributes,
-    "svm_hmm": read_svm_hmm,
     "json_lines": read_json_lines,
 }
 
