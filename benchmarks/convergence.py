@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.datasets import LETTERS, data_folder, ocr_problem, words
 from m3n import Problem, minimize
 from m3n.features import Dense, chain_features
-from m3n.loop import Snapshot
+from m3n.run.loop import Snapshot
 from m3n.solvers import ExcessiveGap
 from m3n.structures import Chain
 

@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse
 
 from m3n import Problem
-from m3n.backends.threads import single_threaded_blas
 from m3n.features import Sparse, chain_features
+from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Chain
 
 ATTRIBUTES = 1000

@@ -16,8 +16,8 @@ import numpy as np
 import m3n
 from benchmarks.datasets.base import data_folder
 from benchmarks.datasets.ocr import LETTERS, generated_words
-from m3n.backends.threads import single_threaded_blas
 from m3n.features import Kernel, chain_features
+from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Chain
 
 KERNELS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.datasets import data_folder, ocr_problem
 from benchmarks.naive import naive_pass
 from m3n import Problem
-from m3n.backends.threads import single_threaded_blas
+from m3n.packed.threads import single_threaded_blas
 from m3n.solvers import BlockFrankWolfe
 
 

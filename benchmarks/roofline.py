@@ -18,11 +18,11 @@ from numba import njit
 
 from benchmarks.datasets import LETTERS, data_folder, words
 from m3n import Problem
-from m3n.backends import Threads
-from m3n.backends.threads import single_threaded_blas
+from m3n.compiled.primitives.vector import load, multiply_add, splat, total
 from m3n.features import CHUNKING, Sparse, chain_features
 from m3n.io import read_columns
-from m3n.kernels.vector import load, multiply_add, splat, total
+from m3n.packed import Threads
+from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Chain
 
 TRIAD = 8_000_000  # numbers of each of the three arrays: 64 MB

@@ -49,7 +49,7 @@ def callbacks():
 
 
 def main():
-    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")  # m3n.loop tells how a run ended
+    logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")  # m3n.run.loop tells how a run ended
     train, _ = m3n.datasets.digit_strings(n_train=50, n_test=1)
     structure = Chain([len(string) for string in train.labels], 10)
     features = chain_features(Dense(np.concatenate(train.inputs), 10), 10)

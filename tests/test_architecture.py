@@ -11,33 +11,26 @@ SOURCE = Path(m3n.__file__).parent
 
 # what a module may import: itself, its own rank within a package, and lower ranks
 RANKS = {
-    "kernels": 0,
-    "backends": 0,
-    "ragged": 0,
+    "compiled": 0,
+    "packed": 0,
     "io": 1,  # files and what is in them, nothing else
     "structures": 1,
     "features": 2,  # theta has the structure's layout
     "losses": 2,
     "datasets": 2,
     "scores": 2,  # of labels; chunks are read by io
-    "batches": 3,
-    "blocks": 3,
-    "problem": 4,
-    "certificate": 4,
-    "interrupt": 4,
-    "checks": 5,
-    "solvers": 5,
-    "suitability": 6,
-    "loop": 7,
-    "callbacks": 8,
-    "checkpoint": 8,
-    "paths": 8,
-    "race": 9,
-    "estimators": 10,
-    "reports": 11,
-    "compat": 12,  # other programmes' interfaces and models
-    "cli": 13,
-    "__main__": 14,
+    "problem": 3,
+    "checks": 4,
+    "solvers": 4,
+    "run": 5,
+    "callbacks": 6,
+    "checkpoint": 6,
+    "comparison": 6,
+    "estimators": 7,
+    "reports": 8,
+    "compat": 9,  # other programmes' interfaces and models
+    "cli": 10,
+    "__main__": 11,
 }
 
 

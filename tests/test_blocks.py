@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from m3n import Problem
-from m3n.blocks import Blocks, PythonSpace
+from m3n.compiled.jit import kernel
+from m3n.compiled.sweeps import visits as kernels
 from m3n.features import Dense, Sparse, chain_features
-from m3n.kernels import blocks as kernels
-from m3n.kernels._jit import kernel
 from m3n.losses import Hamming
+from m3n.problem.examples import Blocks, PythonSpace
 from m3n.structures import Chain
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 

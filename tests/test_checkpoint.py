@@ -6,7 +6,7 @@ import pytest
 
 import m3n
 from m3n.checkpoint import Checkpoint, CheckpointError
-from m3n.loop import Status, minimize
+from m3n.run.loop import Status, minimize
 from m3n.solvers import BY_NAME
 from tests.tiny import chain_problem
 

@@ -11,7 +11,7 @@ import pytest
 
 from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, WrongObjective, minimize
 from m3n.callbacks import ProgressBar, seconds_left
-from m3n.loop import Snapshot
+from m3n.run.loop import Snapshot
 from m3n.solvers import ExcessiveGap, Solver, resolve_solver
 from m3n.structures import Multiclass
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
@@ -111,7 +111,7 @@ def test_slow_callbacks_do_not_use_up_the_solvers_time(monkeypatch):
         for _ in range(20):
             now()
 
-    monkeypatch.setattr("m3n.loop.time.perf_counter", now)
+    monkeypatch.setattr("m3n.run.loop.time.perf_counter", now)
     slow = {"tol": 0.0, "max_seconds": 0.05, "callbacks": [slow_callback]}
     charged = minimize(chain_problem(), ExcessiveGap(), **slow)
     spared = minimize(chain_problem(), ExcessiveGap(), **slow, charge_evaluation=False)

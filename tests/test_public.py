@@ -11,10 +11,10 @@ from numpydoc.docscrape import NumpyDocString
 
 import m3n
 import m3n.checkpoint
+import m3n.comparison
 import m3n.compat.crfpp
 import m3n.compat.crfsuite
 import m3n.compat.sklearn_crfsuite
-import m3n.race
 
 ROOT = Path(__file__).parent.parent
 
@@ -39,9 +39,9 @@ def test_exported_names():
 
 
 def test_names_stay_what_they_are_after_submodules_are_imported():
-    import m3n.loop
-    import m3n.paths
-    import m3n.race.run
+    import m3n.comparison.run
+    import m3n.run.loop
+    import m3n.run.paths
     import m3n.solvers.excessive_gap
 
     assert callable(m3n.minimize)
@@ -70,7 +70,7 @@ def public_objects():
         m3n.features,
         m3n.io,
         m3n.losses,
-        m3n.race,
+        m3n.comparison,
         m3n.reports,
         m3n.scores,
         m3n.checkpoint,

@@ -135,7 +135,7 @@ def _minimize(problem: Any, task: Task, watch: Watch) -> Any:
 
 def _pass_seconds(problem: Any, w: np.ndarray) -> tuple[float, float]:
     """The shortest of many passes (objective and gradient at w), as CRFsuite's is the shortest of its iterations."""
-    from m3n.backends.threads import single_threaded_blas
+    from m3n.packed.threads import single_threaded_blas
 
     clock = Clock()
     with single_threaded_blas():

@@ -91,7 +91,7 @@ class Packed:
 
     def tag(self, features: Any, lengths: np.ndarray, w: np.ndarray, jobs: int) -> Sequences:
         """Best labels of sequences whose feature map is ready."""
-        from m3n.backends import Threads
+        from m3n.packed import Threads
         from m3n.structures import Chain
 
         structure, threads = Chain(lengths, self.labels), Threads(jobs)

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, io, losses, reports, scores, solvers, structures
-    from m3n.certificate import Certificate, Record
+    from m3n.comparison import Comparison, compare
     from m3n.estimators import (
         GraphLabeler,
         MultilabelClassifier,
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
         grid_graph,
         load,
     )
-    from m3n.loop import BrokenOracle, Result, Snapshot, Status, minimize
-    from m3n.paths import Path, PathPoint, path
     from m3n.problem import Answer, Problem
-    from m3n.race import Comparison, compare
     from m3n.reports import report
-    from m3n.solvers.generic import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
-    from m3n.suitability import MissingOracle, WrongObjective
+    from m3n.run.certificate import Certificate, Record
+    from m3n.run.loop import BrokenOracle, Result, Snapshot, Status, minimize
+    from m3n.run.paths import Path, PathPoint, path
+    from m3n.run.saddle import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
+    from m3n.run.suitability import MissingOracle, WrongObjective
 
 _HOME = {
     "Answer": "m3n.problem",
-    "BrokenOracle": "m3n.loop",
-    "Certificate": "m3n.certificate",
-    "Comparison": "m3n.race",
+    "BrokenOracle": "m3n.run.loop",
+    "Certificate": "m3n.run.certificate",
+    "Comparison": "m3n.comparison",
     "GraphLabeler": "m3n.estimators",
-    "MissingOracle": "m3n.suitability",
+    "MissingOracle": "m3n.run.suitability",
     "MultilabelClassifier": "m3n.estimators",
-    "Path": "m3n.paths",
-    "PathPoint": "m3n.paths",
+    "Path": "m3n.run.paths",
+    "PathPoint": "m3n.run.paths",
     "Problem": "m3n.problem",
-    "Record": "m3n.certificate",
-    "Result": "m3n.loop",
-    "SaddlePoint": "m3n.solvers.generic",
-    "SaddleRecord": "m3n.solvers.generic",
-    "SaddleResult": "m3n.solvers.generic",
-    "SaddleStatus": "m3n.solvers.generic",
+    "Record": "m3n.run.certificate",
+    "Result": "m3n.run.loop",
+    "SaddlePoint": "m3n.run.saddle",
+    "SaddleRecord": "m3n.run.saddle",
+    "SaddleResult": "m3n.run.saddle",
+    "SaddleStatus": "m3n.run.saddle",
     "SegmentTagger": "m3n.estimators",
     "SequenceTagger": "m3n.estimators",
-    "Snapshot": "m3n.loop",
-    "Status": "m3n.loop",
-    "WrongObjective": "m3n.suitability",
-    "compare": "m3n.race",
-    "excessive_gap": "m3n.solvers.generic",
+    "Snapshot": "m3n.run.loop",
+    "Status": "m3n.run.loop",
+    "WrongObjective": "m3n.run.suitability",
+    "compare": "m3n.comparison",
+    "excessive_gap": "m3n.run.saddle",
     "grid_graph": "m3n.estimators",
     "load": "m3n.estimators",
-    "minimize": "m3n.loop",
-    "path": "m3n.paths",
+    "minimize": "m3n.run.loop",
+    "path": "m3n.run.paths",
     "report": "m3n.reports",
 }
 _MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "scores", "solvers", "structures")

@@ -54,7 +54,7 @@ def test_scores_are_sums_over_the_support(data, tagger):
     X, model = data[0], tagger.kernel_model_
     values = (model.function.gamma * X[0] @ model.inputs.T + 1) ** 2
     expected = values @ model.coefficients
-    np.testing.assert_allclose(model.scores(X[0], m3n.backends.Threads(2)), expected)
+    np.testing.assert_allclose(model.scores(X[0], m3n.packed.Threads(2)), expected)
     assert model.size < model.trained_on == sum(map(len, X))
     assert model.cost == model.size * (2 + 2)
     assert f"{model.size} support inputs of {model.trained_on}" in str(model)
@@ -83,7 +83,7 @@ def test_what_is_left_out_hardly_counts(tolerance, data, tagger):
     whole = m3n.SequenceTagger(kernel="poly", degree=2, support_tol=0.0, **SETTINGS).fit(X, y).kernel_model_
     values = np.concatenate(X)
     bound = pruned.error * np.sqrt(pruned.function.diagonal(values))
-    change = np.abs(pruned.scores(values, m3n.backends.SERIAL) - whole.scores(values, m3n.backends.SERIAL))
+    change = np.abs(pruned.scores(values, m3n.packed.SERIAL) - whole.scores(values, m3n.packed.SERIAL))
     assert (change.max(axis=1) <= bound + 1e-9).all()
     assert (pruned.size < whole.size) == (tolerance > 0)
     assert (pruned.error > 0) == (tolerance > 0)
@@ -160,7 +160,7 @@ def test_nystroem(components, data):
     features = transformer.fit_transform(np.concatenate(X))
     linear = m3n.SequenceTagger(**SETTINGS).fit(np.split(features, np.cumsum([len(s) for s in X])[:-1]), y)
     assert model.certificate_.primal == pytest.approx(linear.certificate_.primal, abs=1e-3)
-    scores = model.kernel_model_.scores(X[0], m3n.backends.SERIAL)
+    scores = model.kernel_model_.scores(X[0], m3n.packed.SERIAL)
     np.testing.assert_allclose(scores, transformer.transform(X[0]) @ linear.coef_, atol=0.05)
 
 

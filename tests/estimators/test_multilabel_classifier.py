@@ -18,10 +18,10 @@ from sklearn.svm import LinearSVC
 import m3n
 from m3n import Problem, losses, minimize
 from m3n.checks import check_problem
+from m3n.compiled.sweeps.visits import local_scores
 from m3n.estimators import MultilabelClassifier
 from m3n.features import BinaryLabels, Dense, Sparse, Stack, Table
 from m3n.io import model_file
-from m3n.kernels.blocks import local_scores
 from m3n.losses import Hamming
 from m3n.solvers import ExcessiveGap, SequentialDual
 from m3n.structures import Factors, Graph, Multilabel, multilabel_pairs

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from m3n.backends import Threads
 from m3n.features import KernelFunction, gram
 from m3n.features.gram import NotPositive, StoredGram, StreamedGram, check_positive, check_symmetric, make_gram
+from m3n.packed import Threads
 
 FUNCTION = KernelFunction("rbf", gamma=0.5)
 

@@ -3,11 +3,11 @@ import pytest
 import scipy.sparse
 
 from m3n import Problem, minimize
-from m3n.backends import Threads
 from m3n.checks import check_adjoint, check_problem
 from m3n.features import CliqueKernel, Dense, Kernel, Scaled, Stack, chain_features
 from m3n.features.gram import NotPositive
 from m3n.features.kernel import different_rows
+from m3n.packed import Threads
 from m3n.structures import Chain
 from tests.tiny import Enumerated
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from m3n.backends import Threads
 from m3n.checks import check_adjoint
 from m3n.features import Dense, NoFeatures, Sparse, Stack, Table, chain_features
+from m3n.packed import Threads
 from tests.tiny import PartCoordinates
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
 from m3n.checks import check_adjoint
 from m3n.features import BinaryLabels, Dense, Kernel, Observed, Scaled, Sparse, Stack, Table
+from m3n.packed import SERIAL, Threads
 
 EXAMPLES, ATTRIBUTES, LABELS, PAIRS = 7, 5, 3, 2
 

@@ -7,12 +7,12 @@ import pytest
 import scipy.sparse
 
 from m3n import Problem, minimize
-from m3n.backends import Threads
 from m3n.checks import check_adjoint
+from m3n.compiled.maps.kinds import scatter_all
+from m3n.compiled.sweeps import visits as kernels
 from m3n.features import Dense, Observed, ObservedTable, Stack, Table, observed_pairs, observed_transitions
 from m3n.features import observed as module
-from m3n.kernels import blocks as kernels
-from m3n.kernels.maps import scatter_all
+from m3n.packed import Threads
 from m3n.solvers import BlockFrankWolfe, ExponentiatedGradient
 from m3n.structures import Chain
 

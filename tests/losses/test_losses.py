@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
-from m3n.backends import Threads
-from m3n.blocks import Blocks
 from m3n.checks import check_problem
-from m3n.kernels import blocks as kernels
+from m3n.compiled.sweeps import visits as kernels
 from m3n.losses import Cost, CostMatrix, EdgeHamming, Hamming, NoLoss, NormalizedHamming
+from m3n.packed import Threads
+from m3n.problem.examples import Blocks
 from m3n.structures import Chain, Multiclass
 from tests.losses.cases import CASES, CLASSES, GOLD, LABELS, LENGTHS, MATRIX, POSITIONS, problem_with
 

@@ -6,7 +6,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from m3n import Record, Status
-from m3n.race import Comparison, Entry
+from m3n.comparison import Comparison, Entry
 from m3n.reports import comparison_size, plot_comparison
 from m3n.reports.comparison import NO_DUAL, _style
 from tests.race.contestants import Blind, FrankWolfe

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from m3n import minimize
-from m3n.kernels.frank_wolfe import Totals, sweep
+from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
 from m3n.solvers import BlockFrankWolfe, GapSampling, Pairwise, PlaneCache, Uniform
 from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets
 from tests.test_blocks import edge_problem

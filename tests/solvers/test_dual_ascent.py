@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from m3n import Problem, WrongObjective, minimize
+from m3n.compiled.sweeps.visits import local_scores, move_weights
 from m3n.features import Dense, Sparse, chain_features
-from m3n.kernels.blocks import local_scores, move_weights
 from m3n.losses import Hamming
 from m3n.solvers import LBFGS, DualAscent, choose_smooth
 from m3n.solvers import choice as module

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.kernels.simplex import maximize_on_simplex
+from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.solvers import planes as module
 from m3n.solvers.planes import Plane, Planes, maximize
 from tests.tiny import Enumerated, PartCoordinates, chain_problem

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from m3n.kernels import blocks as kernels
-from m3n.kernels._jit import kernel
+from m3n.compiled.jit import kernel
+from m3n.compiled.sweeps import visits as kernels
 
 
 @kernel

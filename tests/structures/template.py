@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.backends import Threads
 from m3n.checks import brute_force, check_gradient, check_structure, total_score
+from m3n.packed import Threads
 from m3n.structures import Structure
 from tests.structures.support import check_support
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n.checks import brute_force, check_structure
+from m3n.compiled.oracles import chain as kernels
+from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.features import Dense, chain_features
-from m3n.kernels import chain as kernels
-from m3n.kernels.chain_scaled import soft_scaled
 from m3n.problem import Problem
 from m3n.structures import Chain, Multiclass
 from tests.structures.template import StructureTemplate

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n import Problem, minimize
-from m3n.backends import Threads
-from m3n.blocks import Blocks, PythonSpace
 from m3n.checks import check_problem
+from m3n.compiled.jit import kernel
+from m3n.compiled.sweeps import visits as kernels
 from m3n.features import Dense, Stack, Table
-from m3n.kernels import blocks as kernels
-from m3n.kernels._jit import kernel
 from m3n.losses import Hamming
+from m3n.packed import Threads
+from m3n.problem.examples import Blocks, PythonSpace
 from m3n.solvers import LBFGS, SMO, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual, Subgradient
 from m3n.structures import Factors, Graph, Multiclass
 from tests.structures.template import StructureTemplate

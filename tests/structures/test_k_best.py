@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.backends import Threads
 from m3n.checks import total_score
+from m3n.packed import Threads
 from m3n.structures import Chain
 from tests.structures.template import draw_theta
 from tests.structures.test_chain import chains

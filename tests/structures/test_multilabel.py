@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from m3n.backends import Threads
 from m3n.checks import check_gradient, check_structure, total_score
 from m3n.losses import Hamming
+from m3n.packed import Threads
 from m3n.structures import Multilabel, multilabel_pairs
 from m3n.structures.multilabel import mutual_information
 

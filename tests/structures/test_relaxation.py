@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from m3n.backends import Threads
+from m3n.packed import Threads
 from m3n.structures import relaxed_map
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.backends import Threads
 from m3n.losses import Cost, Hamming, NormalizedHamming
+from m3n.packed import Threads
 from m3n.structures import Chain, HigherOrderChain, Multiclass, SemiMarkov, Structure, Tree
 from m3n.structures import chain as chain_module
 from m3n.structures import slack as slack_module

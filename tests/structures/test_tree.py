@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.backends import Threads
 from m3n.checks import check_structure
+from m3n.packed import Threads
 from m3n.structures import Chain, Factors, Graph, Tree
 from tests.structures.template import StructureTemplate
 

@@ -13,10 +13,10 @@ from rich.console import Console
 from m3n.cli.data import Data, load_data
 from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
+from m3n.comparison import Comparison, compare, label_solvers
+from m3n.comparison.table import print_table
 from m3n.io.files import write_atomically
 from m3n.problem import Problem
-from m3n.race import Comparison, compare, label_solvers
-from m3n.race.table import print_table
 from m3n.solvers import Solver
 
 __all__ = ["Race", "check_picture", "load_data", "run"]

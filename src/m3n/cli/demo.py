@@ -10,12 +10,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from m3n.callbacks import ProgressBar
 from m3n.datasets import DigitStrings, digit_strings
 from m3n.features import Dense, chain_features
-from m3n.loop import Result, minimize
 from m3n.losses import NormalizedHamming
 from m3n.problem import Problem
+from m3n.run.callbacks import ProgressBar
+from m3n.run.loop import Result, minimize
 from m3n.structures import Chain, Multiclass
 
 LABELS = 10

@@ -10,10 +10,10 @@ from typing import Any
 
 from m3n.cli.options import INTERRUPTED, console, print_json
 from m3n.cli.sequences import Reading, all_scores, templates_for
+from m3n.compiled.sweeps.sequential import sweep
 from m3n.estimators import SequenceTagger
 from m3n.io import Data
-from m3n.kernels.sequential import sweep
-from m3n.loop import Status
+from m3n.run.loop import Status
 from m3n.scores import Scores
 
 

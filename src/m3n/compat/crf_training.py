@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.callbacks import ProgressBar
 from m3n.features import FeatureMap, Observed, ObservedTable, Sparse, Stack
 from m3n.features.observed import observed_pairs
-from m3n.loop import Callback, Result, Snapshot, minimize
 from m3n.losses import Hamming
 from m3n.problem import Problem
+from m3n.run.callbacks import ProgressBar
+from m3n.run.loop import Callback, Result, Snapshot, minimize
 from m3n.structures import Chain
 
 

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from m3n.certificate import Certificate
 from m3n.compat.crf_settings import plan_of
 from m3n.compat.crf_training import Outcome, Plan, train
 from m3n.compat.imported import SEPARATOR, tagger_of
@@ -33,6 +32,7 @@ from m3n.estimators.base import Estimator
 from m3n.estimators.inputs import SequenceReader, flat_labels
 from m3n.features import AttributeVectorizer
 from m3n.io.sentences import numbered
+from m3n.run.certificate import Certificate
 
 __all__ = ["CRF"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from m3n.certificate import Record
+from m3n.run.certificate import Record
 
 
 class LabelScore(NamedTuple):

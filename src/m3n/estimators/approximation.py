@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from m3n.backends import Threads
-from m3n.certificate import Certificate
 from m3n.estimators.inputs import pair_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, transformed
 from m3n.estimators.training import Data, Weights, chain_of, split_weights
 from m3n.features import Dense, Kernel, Stack
+from m3n.packed import Threads
+from m3n.run.certificate import Certificate
 
 if TYPE_CHECKING:
     from m3n.estimators.sequence_tagger import SequenceTagger

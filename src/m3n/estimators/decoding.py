@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.backends import Threads
+from m3n.packed import Threads
 from m3n.structures import Chain, Parts, Transitions
 
 SCHEMES = {"iob": Transitions.iob, "iob1": Transitions.iob1, "bioes": Transitions.bioes}

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
-from m3n.backends import Threads
-from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import graph_files
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
 from m3n.estimators.inputs import flat_labels, linear_map, linear_scores, read_labels
@@ -19,6 +17,8 @@ from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights
 from m3n.features import Copies, FeatureMap, Stack, graph_features
+from m3n.packed import Threads
+from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import Factors, Graph, LoopyGraph, TooExpensive, Tree, relaxed_map

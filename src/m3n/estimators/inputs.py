@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import Threads
 from m3n.features import AttributeVectorizer, Dense, FeatureMap, Observed, Sparse, Templates
 from m3n.io.sentences import Sentences, numbered
-from m3n.ragged import numbers
+from m3n.packed import Threads
+from m3n.packed.ragged import numbers
 
 Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 

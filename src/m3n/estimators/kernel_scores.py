@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import Threads
 from m3n.features import Dense, FeatureMap, Kernel, KernelFunction
 from m3n.features.gram import BLOCK
 from m3n.features.kernel_functions import Inputs
+from m3n.packed import Threads
 
 APPROXIMATIONS = ("nystroem", "random")
 PRECOMPUTED = "precomputed"

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse
 
 from m3n import losses, solvers
-from m3n.certificate import Certificate, Record
 from m3n.estimators import kernel_files
 from m3n.estimators.trained import Trained
 from m3n.features import Templates
-from m3n.loop import Status
+from m3n.run.certificate import Certificate, Record
+from m3n.run.loop import Status
 from m3n.structures import Transitions
 
 SPARSE = ("data", "indices", "indptr")  # of a sparse matrix

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
-from m3n.backends import Threads
-from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import multilabel_files
 from m3n.estimators.decoding import check_temperature
 from m3n.estimators.indicators import add_ones, read_inputs, read_outputs
@@ -18,6 +16,8 @@ from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights, resolve_strengths
 from m3n.features import BinaryLabels, FeatureMap, Scaled, Stack, Table
+from m3n.packed import Threads
+from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import Multilabel, Parts, multilabel_pairs

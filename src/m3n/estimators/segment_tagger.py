@@ -10,8 +10,6 @@ import numpy as np
 import scipy.sparse
 
 from m3n import losses
-from m3n.backends import Threads
-from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import segment_files
 from m3n.estimators.decoding import check_temperature
 from m3n.estimators.inputs import Matrix, SequenceReader, linear_scores
@@ -19,6 +17,8 @@ from m3n.estimators.segments import Segment, filled, read_segments, to_iob
 from m3n.estimators.trained import Trained
 from m3n.estimators.training import read_weights
 from m3n.features import AttributeVectorizer, Sparse, Stack, Table, Templates
+from m3n.packed import Threads
+from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import SemiMarkov

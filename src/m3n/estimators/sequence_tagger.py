@@ -12,8 +12,6 @@ import numpy as np
 import scipy.sparse
 
 from m3n import losses
-from m3n.backends import Threads
-from m3n.backends.threads import single_threaded_blas
 from m3n.estimators import tagger_files
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
 from m3n.estimators.contributions import explain
@@ -48,8 +46,10 @@ from m3n.estimators.training import (
     training_features,
 )
 from m3n.features import FeatureMap, Templates
-from m3n.loop import Result
+from m3n.packed import Threads
+from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Problem
+from m3n.run.loop import Result
 from m3n.solvers import Solver, resolve_solver
 from m3n.structures import Transitions
 

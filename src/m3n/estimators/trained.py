@@ -13,17 +13,17 @@ import numpy as np
 
 import m3n
 from m3n import losses
-from m3n.backends import Threads
-from m3n.callbacks import ProgressBar
-from m3n.certificate import Certificate, Record
-from m3n.checkpoint import Checkpoint
 from m3n.estimators.base import Estimator
 from m3n.estimators.inputs import Matrix, linear_map, linear_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective
 from m3n.features import FeatureMap
-from m3n.loop import Result, Status, minimize
+from m3n.packed import Threads
 from m3n.problem import Problem
+from m3n.run.callbacks import ProgressBar
+from m3n.run.certificate import Certificate, Record
+from m3n.run.checkpoint import Checkpoint
+from m3n.run.loop import Result, Status, minimize
 from m3n.solvers import Solver, resolve_solver
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
 
 MOST_PARTS = 200_000  # to be written out one by one

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap, SparseRows
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
 
 

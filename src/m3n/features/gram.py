@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
 from m3n.features.kernel_functions import Inputs, KernelFunction
+from m3n.packed import SERIAL, Threads
 
 BLOCK = 1 << 22  # numbers of the matrix that are worked on at a time, per thread
 SHARE = 0.5  # of the memory that is free, for the matrix

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.features.gram import Gram, NotPositive, StoredGram, check_positive, check_symmetric, make_gram, number_type
 from m3n.features.kernel_functions import Inputs, KernelFunction
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
 
 NEGATIVE = 1e-6  # of the terms of a square: it cannot be as far below zero as this by rounding

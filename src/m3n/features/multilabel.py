@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
 from m3n.features.base import FeatureMap, SparseRows
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
 
 

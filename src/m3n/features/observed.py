@@ -20,10 +20,10 @@ import copy
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
+from m3n.compiled.maps.observed import add_adjoint, arrange, scores
+from m3n.compiled.maps.sparse import sum_squares
 from m3n.features.base import FeatureMap, SparseRows
-from m3n.kernels.observed import add_adjoint, arrange, scores
-from m3n.kernels.sparse import sum_squares
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured

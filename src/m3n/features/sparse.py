@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
-from m3n.backends.threads import Lane
+from m3n.compiled.maps.sparse import cut_rows, gather, scatter
 from m3n.features.base import FeatureMap, SparseRows
-from m3n.kernels.sparse import cut_rows, gather, scatter
+from m3n.packed import SERIAL, Threads
+from m3n.packed.threads import Lane
 from m3n.structures.base import Parts, Rows
 
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import rows as kernels
+from m3n.compiled.primitives import rows as kernels
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Rows, Structure
 
 

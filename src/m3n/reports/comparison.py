@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from m3n.race import Comparison, Entry
+    from m3n.comparison import Comparison, Entry
 
 # Okabe and Ito's colours, which the colour-blind tell apart, without the yellow that vanishes on paper
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m3n.certificate import Record
 from m3n.problem import Problem
+from m3n.run.certificate import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from m3n.certificate import Record
 from m3n.reports.axes import LogAxis
 from m3n.reports.markup import Markup, joined, number, tag
 from m3n.reports.tables import Column, table
 from m3n.reports.training import Training
+from m3n.run.certificate import Record
 
 MOST = 1000  # records in a chart: more cannot be told apart
 WIDTH, HEIGHT = 480, 300

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from m3n.io.files import write_atomically
-from m3n.loop import Result
 from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
@@ -27,6 +26,7 @@ from m3n.reports.quality import confusions, scores, unseen
 from m3n.reports.settings import settings, versions
 from m3n.reports.training import Training, explanation, verdict
 from m3n.reports.weights import attributes, transitions
+from m3n.run.loop import Result
 
 
 @dataclass(frozen=True)

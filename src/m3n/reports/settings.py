@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from m3n.loop import Result
 from m3n.reports.markup import Markup, count, grouped, joined, number, tag
 from m3n.reports.outcome import Outcome
 from m3n.reports.tables import facts
 from m3n.reports.training import Training
+from m3n.run.loop import Result
 
 PACKAGES = ("m3n", "numpy", "scipy", "numba")
 LONGEST = 4000  # characters of one parameter

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from m3n.certificate import Certificate, Record
-from m3n.loop import Result, Status
 from m3n.reports.markup import number, percent
+from m3n.run.certificate import Certificate, Record
+from m3n.run.loop import Result, Status
 
 UNKNOWN = "This model has no certificate: how close to the optimum it is, is not known."
 RELAXED = (

@@ -2,7 +2,7 @@
 
 D is maximised over one example's alpha_i at a time: the max-oracle of example i gives the best corner y*, and alpha_i
 moves towards it by the step that maximises D on the segment. A visit costs one oracle call and a sparse update of w;
-nothing has to be tuned. Formulas and the sparse averaging stand in ``m3n.kernels.frank_wolfe``.
+nothing has to be tuned. Formulas and the sparse averaging stand in ``sweeps.frank_wolfe``.
 
 Options, each a small object: the *order* of visits, the *move* and the *cache*.
 
@@ -29,8 +29,8 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from m3n.kernels.frank_wolfe import Totals, sweep
-from m3n.kernels.working_sets import Sets
+from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
+from m3n.compiled.sweeps.working_sets import Sets
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets, nearer_gold

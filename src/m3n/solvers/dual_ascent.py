@@ -2,7 +2,7 @@
 
 The dual of a CRF has one block per example. In the potentials of a block the gradient of D is simple: they should be
 the example's scores under w = w(alpha), divided by T. A visit moves them there, position by position as far as a secant
-says (formulas in ``m3n.kernels.dual_ascent``), and changes w at once, so that the next example sees it. Online
+says (formulas in ``sweeps.dual_ascent``), and changes w at once, so that the next example sees it. Online
 exponentiated gradient is the same with one step length for all positions of an example, which the position in most
 doubt dictates; here the others need not wait for it. Convergence is linear.
 
@@ -34,8 +34,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.kernels.dual_ascent import Ascent, sweep
-from m3n.kernels.exponentiated import fill
+from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
+from m3n.compiled.sweeps.exponentiated import fill
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.online_eg import gold_places, lean

@@ -54,7 +54,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.kernels.simplex import maximize_on_simplex
+from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState

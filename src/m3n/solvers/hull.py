@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.kernels.simplex import maximize_on_simplex
+from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
 
 

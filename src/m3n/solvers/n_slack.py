@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.kernels.frank_wolfe import Totals, sweep
-from m3n.kernels.working_sets import Sets, append_violated, set_gaps
+from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
+from m3n.compiled.sweeps.working_sets import Sets, append_violated, set_gaps
 from m3n.problem import Problem
 from m3n.solvers.working_sets import copied, enlarged, gold_sets
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.kernels.working_sets import Sets, append_violated, joint_plane
+from m3n.compiled.sweeps.working_sets import Sets, append_violated, joint_plane
 from m3n.problem import Problem
 from m3n.solvers.planes import Plane, Planes
 from m3n.solvers.working_sets import copied, gold_sets

@@ -1,7 +1,7 @@
 """Exponentiated gradient, example by example: the online (randomised) form.
 
 Every example keeps potentials of its own, the factored form of alpha_i, and a step size eta_i that is halved when a
-step would lower D and grows otherwise. Formulas in ``m3n.kernels.exponentiated``. The start leans towards gold: D is
+step would lower D and grows otherwise. Formulas in ``sweeps.exponentiated``. The start leans towards gold: D is
 about 0 there and far below at the uniform distribution.
 
 The weights to certify are, at temperature 0, an average of w(alpha) over the passes with weights 1, 2, 3, ..., which is
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.kernels.exponentiated import Potentials, fill, sweep
+from m3n.compiled.sweeps.exponentiated import Potentials, fill, sweep
 from m3n.problem import Problem
 
 LEAN = 4.0  # log-odds of gold's label against all others together, at the start, position by position

@@ -31,7 +31,7 @@ import clarabel
 import numpy as np
 import scipy.sparse
 
-from m3n.kernels.simplex import maximize_on_simplex
+from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
 
 ACCURACY = 1e-14  # of the programme in its own units: nearly all of the digits, at two more iterations than 1e-10

@@ -1,7 +1,7 @@
 """The accelerated sequential dual method: cached outputs, pairwise steps, a proximal outer loop.
 
 Every example keeps a small cache of outputs with weights alpha_ik that sum to one, gold being the first. A *visit*
-maximises D over the weights of one example; it costs a few features if the outputs are known (``m3n.kernels.caches``)
+maximises D over the weights of one example; it costs a few features if the outputs are known (``sweeps.caches``)
 and an oracle call more if a new one is asked for.
 
 Small lam makes that slow, so the objective gets a proximal term kappa/2 |w - z|^2, whose centre z moves ahead of the
@@ -47,11 +47,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.blocks import Blocks
-from m3n.kernels.caches import Caches, Support
-from m3n.kernels.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
-from m3n.kernels.simplex import maximize_on_simplex
+from m3n.compiled.primitives.simplex import maximize_on_simplex
+from m3n.compiled.sweeps.caches import Caches, Support
+from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.problem import Problem
+from m3n.problem.examples import Blocks
 from m3n.solvers.base import Solver
 from m3n.solvers.caches import copied, gold_caches, roomier
 from m3n.solvers.hull import Point

@@ -3,7 +3,7 @@
 alpha is kept as clique marginals (*masses*) instead of weights of outputs, which are too many. A visit of an example
 takes the pair of outputs that violates the optimality conditions most, the best of all and the worst of those that may
 have weight, both found by dynamic programming, and moves weight between them by the analytic step. Formulas in
-``m3n.kernels.smo``. D never decreases.
+``sweeps.smo``. D never decreases.
 
 The worst output is sought among all combinations of cliques with mass, more than a list of outputs would offer, and the
 step is limited by the least of its masses; both make steps longer.
@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.kernels.smo import Masses, list_cliques, sweep
+from m3n.compiled.sweeps.smo import Masses, list_cliques, sweep
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 

@@ -7,7 +7,7 @@ step size 1/(lam t):
 
 The weights to certify are the average of the iterates with weights growing like t. The method has no dual point of its
 own, so it cannot prove anything by itself: its gap is measured against D = 0 of gold. Sparse form in
-``m3n.kernels.subgradient``. Cost per pass: n oracle calls. Memory: 2 dim numbers.
+``sweeps.subgradient``. Cost per pass: n oracle calls. Memory: 2 dim numbers.
 
 References: Ratliff, Bagnell, Zinkevich, "(Online) subgradient methods for structured prediction", 2007; Shalev-Shwartz,
 Singer, Srebro, Cotter, "Pegasos: primal estimated sub-gradient solver for SVM", 2011.
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from m3n.kernels.subgradient import sweep
+from m3n.compiled.sweeps.subgradient import sweep
 from m3n.problem import Problem
 from m3n.solvers.base import Solver
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from m3n.blocks import Blocks
-from m3n.kernels.working_sets import Sets, totals_of
+from m3n.compiled.sweeps.working_sets import Sets, totals_of
 from m3n.problem import Problem
+from m3n.problem.examples import Blocks
 
 FIRST_ROOM = 4
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
+from m3n.packed import SERIAL, Threads
 from m3n.structures.slack import search
 
 Parts = tuple[np.ndarray, ...]
@@ -204,7 +204,7 @@ class Structure(ABC):
         return parts, np.array([len(numbers) for numbers in listed])
 
     def space(self) -> Any:
-        """Plain arrays for the compiled kernels of block methods, see ``m3n.kernels.blocks``; None: there are none."""
+        """Plain arrays for the compiled kernels of block methods, see ``sweeps.visits``; None: there are none."""
         return None
 
     def empty(self) -> Parts:

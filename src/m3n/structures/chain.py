@@ -7,7 +7,7 @@ O(length labels^2) per sequence. |Y_i| = labels^length when every transition is 
 Forbidden starts, transitions and ends score -inf: no labelling that uses one has any weight.
 
 Slack rescaling is exact and costs as much as the max-oracle times the number of losses that a prefix can have, if the
-losses of a sequence's labels are multiples of a unit (``m3n.kernels.chain_slack``); otherwise it is left to the search
+losses of a sequence's labels are multiples of a unit (``oracles.chain_slack``); otherwise it is left to the search
 with the max-oracle (``m3n.structures.slack``).
 
 Reference for slack rescaling on chains: Bauer, Görnitz, Biegler, Müller, Kloft, "Efficient algorithms for exact
@@ -22,14 +22,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import chain, chain_slack
-from m3n.kernels.chain_block import ChainSpace, list_parts
-from m3n.kernels.chain_kbest import k_best
-from m3n.kernels.chain_log import soft_log
-from m3n.kernels.chain_scaled import soft_scaled
-from m3n.kernels.vector import LINE
-from m3n.ragged import mask, ranges, sums
+from m3n.compiled.oracles import chain, chain_slack
+from m3n.compiled.oracles.chain_block import ChainSpace, list_parts
+from m3n.compiled.oracles.chain_k_best import k_best
+from m3n.compiled.oracles.chain_log import soft_log
+from m3n.compiled.oracles.chain_scaled import soft_scaled
+from m3n.compiled.primitives.vector import LINE
+from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import mask, ranges, sums
 from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.labels import Words, cut_labels, join_labels
 

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.kernels.elimination import LINKS, MEMBERS, PAIRS, VARIABLE, Programme
-from m3n.kernels.elimination_pairs import Forests
-from m3n.kernels.elimination_tables import ARRAY, LEAD, MESSAGES
-from m3n.kernels.vector import LANES
+from m3n.compiled.oracles.elimination import LINKS, MEMBERS, PAIRS, VARIABLE, Programme
+from m3n.compiled.oracles.elimination_pairs import Forests
+from m3n.compiled.oracles.elimination_tables import ARRAY, LEAD, MESSAGES
+from m3n.compiled.primitives.vector import LANES
 
 
 class Shape(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.ragged import ranges
+from m3n.packed.ragged import ranges
 
 
 class Factors:

@@ -20,11 +20,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels.elimination import Scratch, hard_many, scratch_for, soft_many
-from m3n.kernels.elimination_pairs import Pairs, pairs_for
-from m3n.kernels.graph_block import GraphSpace
-from m3n.ragged import ranges, sums
+from m3n.compiled.oracles.elimination import Scratch, hard_many, scratch_for, soft_many
+from m3n.compiled.oracles.elimination_pairs import Pairs, pairs_for
+from m3n.compiled.oracles.graph_block import GraphSpace
+from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import ranges, sums
 from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.elimination import Bucket, Layout, Shape, TooWide, eliminate, forests, programme, table_entries
 from m3n.structures.factors import Factors

@@ -20,11 +20,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import higher_order as kernels
-from m3n.kernels.higher_order_block import HigherOrderSpace
-from m3n.kernels.higher_order_soft import soft
-from m3n.ragged import ranges, sums
+from m3n.compiled.oracles import higher_order as kernels
+from m3n.compiled.oracles.higher_order_block import HigherOrderSpace
+from m3n.compiled.oracles.higher_order_soft import soft
+from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import ranges, sums
 from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.histories import Histories
 from m3n.structures.labels import Words, cut_labels, join_labels

@@ -1,7 +1,7 @@
 """Which label histories may occur, as a machine that reads labels: its states, its steps, and the grams that they use.
 
 A *gram* of k labels is kept as its number in base ``labels``, the oldest label first, so the order of the numbers is
-that of the grams. States of level k < order are the beginnings of histories; layout in ``m3n.kernels.higher_order``.
+that of the grams. States of level k < order are the beginnings of histories; layout in ``oracles.higher_order``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from m3n.kernels.higher_order import Machine
+from m3n.compiled.oracles.higher_order import Machine
 
 LARGEST = 1 << 26  # steps: 512 MB for a table of them
 

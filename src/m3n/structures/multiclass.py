@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import rows
-from m3n.kernels.multiclass_block import MulticlassSpace
+from m3n.compiled.oracles.multiclass_block import MulticlassSpace
+from m3n.compiled.primitives import rows
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.backends import SERIAL, Threads
+from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts
 from m3n.structures.factors import Factors
 from m3n.structures.graph import Graph

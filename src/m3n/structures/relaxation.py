@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import reweighted
+from m3n.compiled.oracles import reweighted
+from m3n.packed import SERIAL, Threads
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def relaxed_map(
 
 
 def _incidence(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, ...]:
-    """The edges of every node, those to earlier nodes first, in the layout of ``m3n.kernels.reweighted``."""
+    """The edges of every node, those to earlier nodes first, in the layout of ``oracles.reweighted``."""
     count = len(edges)
     ends = np.sort(edges, axis=1)
     turned = (edges[:, 0] > edges[:, 1]).astype(np.int64)

@@ -8,7 +8,7 @@ without a gap, and the score of an output is
 
 theta = (node (tokens, labels), transition (labels, labels), start (labels,), end (labels,), segment (spans, labels)).
 A *span* is a stretch of a sequence that could be a segment; ``segments()`` lists them, a row of features each. Both
-oracles cost O(length (max_length labels + labels^2)) per sequence, see ``m3n.kernels.semi_markov_soft``.
+oracles cost O(length (max_length labels + labels^2)) per sequence, see ``oracles.semi_markov_soft``.
 
 A labelling has one number per position: its label, plus ``labels`` where a segment begins. Label losses count wrong
 positions. With segments of one position each this is ``Chain``, the segment scores being node scores.
@@ -21,11 +21,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.backends import SERIAL, Threads
-from m3n.kernels import semi_markov, semi_markov_soft
-from m3n.kernels.semi_markov_block import SemiMarkovSpace
-from m3n.kernels.vector import LINE
-from m3n.ragged import mask, ranges, sums
+from m3n.compiled.oracles import semi_markov, semi_markov_soft
+from m3n.compiled.oracles.semi_markov_block import SemiMarkovSpace
+from m3n.compiled.primitives.vector import LINE
+from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import mask, ranges, sums
 from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
 from m3n.structures.lists import listed
 from m3n.structures.segments import Rules, Segments, bounds_of, log_counts

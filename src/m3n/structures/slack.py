@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import numpy as np
 
-from m3n.kernels.units import unit_of
+from m3n.compiled.primitives.units import unit_of
 
 if TYPE_CHECKING:
     from m3n.structures.base import Parts, Structure

@@ -1,0 +1,146 @@
+"""The race itself: solvers, one after another, on one problem.
+
+Fairness. Every solver starts from its own ``init``. Right before its timed run it makes a few steps that nobody counts:
+kernels are compiled then and the problem's caches (J(0), the radius) are filled. Limits and axes are the solver's own
+passes and seconds; those of certificates and callbacks are recorded apart.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import Any
+
+from m3n.comparison.entry import Entry
+from m3n.comparison.labels import Contestants, label_solvers
+from m3n.comparison.measures import buffers, memory_of
+from m3n.comparison.result import Comparison
+from m3n.problem import Problem
+from m3n.run.callbacks import ProgressBar
+from m3n.run.certificate import Record
+from m3n.run.loop import Callback, Snapshot, Status, check_limits, minimize
+from m3n.run.suitability import MissingOracle, WrongObjective
+from m3n.solvers import Solver
+
+log = logging.getLogger("m3n")
+
+WARM_UP_RECORDS = 3  # the certificate of w = 0 and two of the solver's own
+WARM_UP_SECONDS = 10.0  # long enough to compile; a solver that is slower than that is warm
+
+
+def compare(
+    problem: Problem,
+    solvers: Contestants,
+    *,
+    tol: float = 1e-3,
+    max_passes: float | None = 300.0,
+    max_seconds: float | None = 60.0,
+    callbacks: Iterable[Callback] = (),
+    progress: bool = False,
+) -> Comparison:
+    """Let solvers race on one problem, each to a gap or to the end of its budget.
+
+    A solver that refuses the problem or breaks gets an entry with the reason. Ctrl-C ends the solver at hand and the
+    race; what was measured so far is returned. Evaluation is not charged to a solver.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    solvers : list of Solver or str, or mapping of labels to them
+        Solver objects or names. Without labels of your own a solver is called by its class and by the settings that
+        differ from its defaults.
+    tol : float
+        A solver stops when its duality gap is at most this.
+    max_passes : float or None
+        Passes over the data that each solver has, certificates not counted; None means no limit.
+    max_seconds : float or None
+        Seconds that each solver has, certificates and callbacks not counted; None means no limit.
+    callbacks : iterable of callable
+        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the solver's run.
+    progress : bool
+        Show on standard error which solver runs and how far it is.
+
+    Returns
+    -------
+    Comparison
+        Entries, table, JSON.
+    """
+    goal = {"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds}
+    check_limits(**goal)
+    labelled, entries = label_solvers(solvers, problem), list[Entry]()
+    try:
+        for position, (name, solver) in enumerate(labelled.items(), start=1):
+            shown = f"{position}/{len(labelled)} {name}"
+            with ExitStack() as stack:
+                bars = [stack.enter_context(ProgressBar(label=shown))] if progress else []
+                entries.append(_Contest(problem, name, solver, (*bars, *callbacks)).run(goal))
+            if entries[-1].status is Status.INTERRUPTED:
+                break
+    except KeyboardInterrupt:  # between two runs
+        log.info("the race was interrupted")
+    return Comparison(tuple(entries), _describe(problem), goal)
+
+
+class _Contest:
+    """One solver's part of the race, and what is noted besides its result."""
+
+    def __init__(self, problem: Problem, name: str, solver: Solver[Any], callbacks: tuple[Callback, ...]):
+        self.problem, self.name, self.solver, self.callbacks = problem, name, solver, callbacks
+        self.shared: dict[int, int] = {}  # the problem's own buffers
+        self.trace: list[Record] = []
+        self.duals: list[float] = []
+        self.memory = 0
+
+    def run(self, goal: dict[str, Any]) -> Entry:
+        """The entry, whatever happens."""
+        try:
+            return self._entry(self._timed(goal) if self._warm_up() else Status.INTERRUPTED)
+        except KeyboardInterrupt:  # the second Ctrl-C
+            return self._entry(Status.INTERRUPTED)
+        except (MissingOracle, WrongObjective) as error:
+            return self._entry(None, f"refused: {error}")
+        except Exception as error:  # a solver's accident must not end the race
+            log.debug("%s failed", self.name, exc_info=True)
+            return self._entry(None, f"failed: {type(error).__name__}: {error}")
+
+    def _warm_up(self) -> bool:
+        """A few steps that nobody counts; False if Ctrl-C ended them."""
+        seen: list[Snapshot] = []
+
+        def enough(snapshot: Snapshot) -> bool:
+            seen.append(snapshot)
+            return len(seen) >= WARM_UP_RECORDS
+
+        result = minimize(self.problem, self.solver, tol=0.0, max_seconds=WARM_UP_SECONDS, callbacks=[enough])
+        return result.status is not Status.INTERRUPTED
+
+    def _timed(self, goal: dict[str, Any]) -> Status:
+        self.shared = buffers(self.problem)
+        watching = [self._note, *self.callbacks]
+        return minimize(self.problem, self.solver, callbacks=watching, charge_evaluation=False, **goal).status
+
+    def _note(self, snapshot: Snapshot) -> None:
+        """Kept as it comes, so that a solver that breaks leaves its trace behind."""
+        self.trace.append(snapshot.record)
+        if snapshot.state is not None:
+            self.duals.append(snapshot.state.dual)
+            self.memory = max(self.memory, memory_of(snapshot.state, self.shared))
+
+    def _entry(self, status: Status | None, error: str = "") -> Entry:
+        problem, own_dual = self.problem, not self.duals or max(self.duals) > -float("inf")
+        about = (tuple(self.trace), problem.n, problem.temperature, self.memory, own_dual)
+        return Entry(self.name, self.solver, status, error, *about)
+
+
+def _describe(problem: Problem) -> dict[str, Any]:
+    return {
+        "structure": type(problem.structure).__name__,
+        "n": problem.n,
+        "dim": problem.dim,
+        "lam": problem.lam,
+        "temperature": problem.temperature,
+        "rescale": problem.rescale,
+        "threads": problem.threads.count,
+    }

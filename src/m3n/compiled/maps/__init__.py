@@ -1,0 +1,1 @@
+"""Feature maps and losses, as compiled code sees them."""

@@ -1,0 +1,1 @@
+"""Output spaces: best outputs and marginals."""

@@ -1,0 +1,201 @@
+"""Runs of neighbouring weights that lie anywhere: sums of them, additions to them, asking for those to come.
+
+What block methods do to the weights is bound by memory. A run spans a few cache lines at a place that the hardware
+cannot guess, so the weights of the next row are asked for while this one is worked on. Sums of runs stay in registers,
+24 parts at a time, as in ``maps.sparse``; so does what is added to them.
+
+``pointers``, ``lists`` and ``columns`` as in ``maps.observed``; without lists ``lists[r]`` is where row r ends.
+Every function works on rows low..high-1 of the map, whose parts stand one after another from ``at`` on in an array: a
+call, or a view of an array, costs as much as the work on a short row.
+"""
+
+import numpy as np
+
+from m3n.compiled.jit import compiled
+from m3n.compiled.primitives.vector import LINE, add, kept, load, multiply, multiply_add, prefetch, splat, store, total
+
+NEAR = 1 << 14  # so many weights stay in the nearest caches anyway
+
+
+@compiled
+def ask(pointers, lists, runs, low, high, columns, w):
+    """Prefetch the weights that rows low..high-1 meet.
+
+    Maps with lists have few runs, which are near, as are all weights if there are few of them.
+    """
+    if columns.shape[0] > 0:
+        for r in range(low, high):
+            for e in range(lists[r], pointers[r + 1]):
+                prefetch(w, runs[e])
+                prefetch(columns, runs[e])
+    elif w.shape[0] > NEAR:
+        for e in range(pointers[low], pointers[high]):
+            prefetch(w, runs[e])
+            prefetch(w, runs[e] + LINE)
+            prefetch(w, runs[e] + 2 * LINE)
+
+
+@compiled
+def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
+    """Sums of data[e] times the run of weights at runs[e] for rows low..high-1, one after another from out[at] on."""
+    if width < 4:
+        for r in range(low, high):
+            place = at + (r - low) * width
+            for j in range(place, place + width):
+                out[j] = 0.0
+            for e in range(pointers[r], lists[r]):
+                for j in range(width):
+                    out[place + j] += data[e] * w[runs[e] + j]
+    else:
+        for part in range(0, width, 24):  # the last four parts may be computed twice
+            _sum_six(pointers, lists, runs, data, low, high, w, min(part, width - 4), out, at, width)
+
+
+@compiled
+def _sum_six(pointers, lists, runs, data, low, high, w, part, out, at, width):
+    """Up to 24 parts of every row. Beyond the last part the sums repeat one another."""
+    end = width - 4 - part
+    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
+    for r in range(low, high):
+        s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
+        for e in range(pointers[r], lists[r]):
+            run, x = runs[e] + part, splat(data[e])
+            s0 = multiply_add(x, load(w, run), s0)
+            s1 = multiply_add(x, load(w, run + c1), s1)
+            s2 = multiply_add(x, load(w, run + c2), s2)
+            s3 = multiply_add(x, load(w, run + c3), s3)
+            s4 = multiply_add(x, load(w, run + c4), s4)
+            s5 = multiply_add(x, load(w, run + c5), s5)
+        place = at + (r - low) * width + part
+        store(out, place, s0)
+        store(out, place + c1, s1)
+        store(out, place + c2, s2)
+        store(out, place + c3, s3)
+        store(out, place + c4, s4)
+        store(out, place + c5, s5)
+
+
+@compiled
+def add_runs(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
+    """The runs of ``out`` at runs[e] += scale data[e] times their row, rows low..high-1 as in ``sum_runs``.
+
+    Padding, where ``columns`` is negative, stays as it is; with empty ``columns`` there is none.
+    """
+    padding, rest = columns.shape[0] > 0, width % 24
+    whole = width - rest if rest < 4 else width
+    for part in range(0, whole, 24):
+        _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale, columns, out)
+    for r in range(low, high if whole < width else low):
+        for e in range(pointers[r], lists[r]):
+            for j in range(whole, width):
+                k = np.uint64(runs[e] + j)
+                if not padding or columns[k] >= 0:
+                    out[k] += scale * data[e] * row[at + (r - low) * width + j]
+
+
+@compiled
+def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale, columns, out):
+    """Up to 24 parts. All is loaded before any is stored, so vectors that overlap store the same numbers."""
+    padding, end, factor = columns.shape[0] > 0, width - 4 - part, splat(scale)
+    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
+    for r in range(low, high):
+        place = at + (r - low) * width + part
+        x0, x1 = multiply(factor, load(row, place)), multiply(factor, load(row, place + c1))
+        x2, x3 = multiply(factor, load(row, place + c2)), multiply(factor, load(row, place + c3))
+        x4, x5 = multiply(factor, load(row, place + c4)), multiply(factor, load(row, place + c5))
+        for e in range(pointers[r], lists[r]):
+            run, d = runs[e] + part, splat(data[e])
+            y0, y1, y2, y3, y4, y5 = x0, x1, x2, x3, x4, x5
+            if padding:
+                y0, y1, y2 = kept(columns, run, x0), kept(columns, run + c1, x1), kept(columns, run + c2, x2)
+                y3, y4, y5 = kept(columns, run + c3, x3), kept(columns, run + c4, x4), kept(columns, run + c5, x5)
+            s0 = multiply_add(d, y0, load(out, run))
+            s1 = multiply_add(d, y1, load(out, run + c1))
+            s2 = multiply_add(d, y2, load(out, run + c2))
+            s3 = multiply_add(d, y3, load(out, run + c3))
+            s4 = multiply_add(d, y4, load(out, run + c4))
+            s5 = multiply_add(d, y5, load(out, run + c5))
+            store(out, run, s0)
+            store(out, run + c1, s1)
+            store(out, run + c2, s2)
+            store(out, run + c3, s3)
+            store(out, run + c4, s4)
+            store(out, run + c5, s5)
+
+
+@compiled
+def grow_runs(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
+    """The same; returns the growth of |out|^2."""
+    padding, whole = columns.shape[0] > 0, width // 4 * 4
+    growth, rest = splat(0.0), 0.0
+    for r in range(low, high):
+        place = at + (r - low) * width
+        for e in range(pointers[r], lists[r]):
+            run, x = runs[e], scale * data[e]
+            factor = splat(x)
+            for c in range(0, whole, 4):
+                part = load(row, place + c)
+                change = multiply(factor, kept(columns, run + c, part) if padding else part)
+                old = load(out, run + c)
+                new = add(old, change)
+                growth = multiply_add(change, add(old, new), growth)
+                store(out, run + c, new)
+            for j in range(whole, width):
+                if not padding or columns[run + j] >= 0:
+                    rest += _grow(out, run + j, x * row[place + j])
+    return total(growth) + rest
+
+
+@compiled
+def sum_lists(pointers, lists, runs, data, low, high, columns, w, out, at, width):
+    """Rows as in ``sum_runs`` += data[e] times the weights of the list at runs[e], each at its column."""
+    for r in range(low, high):
+        begin = np.uint64(at + (r - low) * width)
+        for e in range(lists[r], pointers[r + 1]):
+            k, x = np.uint64(runs[e]), data[e]
+            column = columns[k]
+            while column >= 0:
+                out[begin + np.uint64(column)] += x * w[k]
+                k += np.uint64(1)
+                column = columns[k]
+            out[begin + np.uint64(~column)] += x * w[k]
+
+
+@compiled
+def add_lists(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
+    """The lists of ``out`` at runs[e] += scale data[e] times the entries of their row in their columns."""
+    for r in range(low, high):
+        begin = np.uint64(at + (r - low) * width)
+        for e in range(lists[r], pointers[r + 1]):
+            k, x = np.uint64(runs[e]), scale * data[e]
+            column = columns[k]
+            while column >= 0:
+                out[k] += x * row[begin + np.uint64(column)]
+                k += np.uint64(1)
+                column = columns[k]
+            out[k] += x * row[begin + np.uint64(~column)]
+
+
+@compiled
+def grow_lists(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
+    """The same; returns the growth of |out|^2."""
+    growth = 0.0
+    for r in range(low, high):
+        begin = np.uint64(at + (r - low) * width)
+        for e in range(lists[r], pointers[r + 1]):
+            k, x = np.uint64(runs[e]), scale * data[e]
+            column = columns[k]
+            while column >= 0:
+                growth += _grow(out, k, x * row[begin + np.uint64(column)])
+                k += np.uint64(1)
+                column = columns[k]
+            growth += _grow(out, k, x * row[begin + np.uint64(~column)])
+    return growth
+
+
+@compiled
+def _grow(out, k, change):
+    """out[k] += change; the growth of its square."""
+    old = out[k]
+    out[k] = old + change
+    return change * (old + out[k])

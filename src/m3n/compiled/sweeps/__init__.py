@@ -1,0 +1,1 @@
+"""Visits of one example after another: the steps of the block methods."""

@@ -1,0 +1,174 @@
+"""Dual ascent at a positive temperature: one sweep over examples in a given order.
+
+beta_i = n alpha_i is the Gibbs distribution of the example's own *potentials* p, scores of its parts, with marginals m.
+A visit moves every row r of the example towards its scores theta = ell + <w, phi>, by a step length of its own,
+
+    p'_r = p_r + eta_r g_r,    g_r = theta_r - T p_r,
+
+and one exp-oracle call gives the new marginals m + d. The step raises n D by
+
+    <theta, d> + T (H(m + d) - H(m)) - |F'd|^2 / (2 lam n).
+
+Step lengths come from a secant. At the beginning of the step D has the slope s = <g_r, d_r> along row r. At its end the
+entropy has taken eta_r T s of that and the change of the weights q = c |d_r|^2, where c = kappa |x_r|^2 / (lam n) and
+kappa = |F'd|^2 / sum_r |x_r|^2 |d_r|^2 says how much the rows of the example have in common (mostly near 1). The secant
+through both slopes is zero at
+
+    eta_r s / (eta_r T s + q),
+
+the length for the next visit, or for the next trial if this one would lower D. For small steps it is Newton's
+1/(T + c v) with v the variance of the row in the direction of g: 1/T for a row that is certain, far less for one in
+doubt. A row that only follows its neighbours has a meaningless secant, so no length falls below 1/(T + c/4), what the
+largest variance of two labels calls for. Rows with lengths of their own
+may go downhill however short the step: an example whose first two trials fail goes on with one length for all rows,
+which is exponentiated gradient with a secant and rises if only the step is short enough.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from m3n.compiled.jit import compiled
+from m3n.compiled.maps.kinds import gather, scatter_all
+from m3n.compiled.sweeps.visits import add_costs, expected_loss, move_weights, soft, workspace
+
+MOST_TRIALS = 20
+ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not be refused for ever
+GROWTH = 2.0  # at most, from visit to visit
+VARIANCE = 0.25  # of a row, at most
+TINY = 1e-30  # below it q says nothing
+CHECKED = 8
+CLEAR = 0.75  # of the gain: what the square may take of it unchecked, in case kappa has grown by a third
+HOPELESS = 1.25  # of the gain: a square that takes so much is refused unchecked, at a first trial
+
+
+class Ascent(NamedTuple):
+    """The dual point; examples one after another, from ``starts[i]`` on."""
+
+    starts: np.ndarray  # (n + 1,)
+    potentials: np.ndarray
+    marginals: np.ndarray
+    entropies: np.ndarray  # (n,)
+    losses: np.ndarray  # (n,) expected losses
+    eta: np.ndarray  # (uses,) step lengths of the rows of every example
+    kappa: np.ndarray  # (n,) as last measured
+    joint: np.ndarray  # (n,) whether all rows of an example share one step length
+
+
+@compiled
+def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
+    """Visit all of ``order``; returns the number of exp-oracle calls. ``turn`` is the number of the sweep.
+    Every example has its own temperature, T times its weight.
+
+    |F'd|^2 is known only when w has moved, and moving back costs as much again.
+    """
+    n = rows.sizes.shape[0]
+    work = workspace(space)
+    size = rows.sizes.max()
+    theta, trial, fresh, delta = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    slopes, squares = np.empty(size), np.empty(size)  # of every row, of which there are fewer than parts
+    calls = 0
+    for i in order:
+        own, temperature = rows.sizes[i], temperatures[i]
+        p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
+        m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
+        t, x, y, d = theta[:own], trial[:own], fresh[:own], delta[:own]
+        gather(rows, i, w, t)
+        add_costs(costs, i, t, 1.0)
+        for k in range(MOST_TRIALS):
+            move(rows, i, p, t, dual.eta, temperature, x)
+            y[:] = x
+            value = soft(space, i, y, 1.0, work)
+            calls += 1
+            rise, overlap, slope, whole = compare(rows, i, p, t, x, m, y, temperature, d, slopes, squares)
+            entropy = value - overlap
+            gain = rise + temperature * (entropy - dual.entropies[i])
+            foretold = dual.kappa[i] * whole / (2.0 * lam * n)
+            checked = k > 0 or (i + turn) % CHECKED == 0
+            hopeless = k == 0 and foretold > HOPELESS * gain
+            accepted = not checked and max(foretold, whole / (2.0 * lam * n)) < CLEAR * gain
+            if accepted:
+                scatter_all(rows, i, d, -1.0 / (lam * n), w)
+            elif not hopeless:
+                square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
+                dual.kappa[i] = square / whole if whole > TINY else 1.0
+                accepted = square <= 2.0 * lam * n * (gain + ROUNDING * (1.0 + abs(gain)))
+                if not accepted:
+                    scatter_all(rows, i, d, 1.0 / (lam * n), w)
+            share = dual.kappa[i] / (lam * n)
+            if not (accepted or k == 0 or dual.joint[i]):
+                dual.joint[i] = True
+                level(rows, i, dual.eta)
+            elif dual.joint[i]:
+                lengthen_all(rows, i, slope, share * whole, accepted, temperature, dual.eta)
+            else:
+                lengthen(rows, i, slopes, squares, share, temperature, dual.eta)
+            if accepted:
+                p[:] = x
+                m[:] = y
+                dual.entropies[i] = entropy
+                dual.losses[i] = expected_loss(costs, i, y)
+                break
+    return calls
+
+
+@compiled
+def move(rows, i, p, theta, eta, temperature, out):
+    """out = the potentials after a step."""
+    for u in range(rows.first[i], rows.first[i + 1]):
+        at, length = rows.place[u], eta[u]
+        keep = 1.0 - length * temperature
+        for j in range(at, at + rows.widths[rows.used[u]]):
+            out[j] = keep * p[j] + length * theta[j]
+
+
+@compiled
+def compare(rows, i, p, theta, x, m, y, temperature, d, slopes, squares):
+    """d = y - m; <theta, d>, <x, y>, <g, d> and sum_r |x_r|^2 |d_r|^2; the last two of every row as well."""
+    rise, overlap, total, whole = 0.0, 0.0, 0.0, 0.0
+    for u in range(rows.first[i], rows.first[i + 1]):
+        r, at = rows.used[u], rows.place[u]
+        slope, square = 0.0, 0.0
+        for j in range(at, at + rows.widths[r]):
+            change = y[j] - m[j]
+            d[j] = change
+            rise += theta[j] * change
+            overlap += x[j] * y[j]
+            slope += (theta[j] - temperature * p[j]) * change
+            square += change * change
+        k = u - rows.first[i]
+        slopes[k], squares[k] = slope, rows.squares[r] * square
+        total += slope
+        whole += squares[k]
+    return rise, overlap, total, whole
+
+
+@compiled
+def lengthen(rows, i, slopes, squares, share, temperature, eta):
+    """The secant's step lengths, row by row; ``share`` is kappa / (lam n)."""
+    for u in range(rows.first[i], rows.first[i + 1]):
+        k = u - rows.first[i]
+        least = 1.0 / (temperature + VARIANCE * share * rows.squares[rows.used[u]])
+        eta[u] = max(secant(eta[u], slopes[k], share * squares[k], temperature), least)
+
+
+@compiled
+def lengthen_all(rows, i, slope, square, accepted, temperature, eta):
+    """The secant's step length for all rows together."""
+    own = eta[rows.first[i] : rows.first[i + 1]]
+    length = secant(own[0], slope, square, temperature)
+    own[:] = length if accepted else min(length, 0.5 * own[0])
+
+
+@compiled
+def secant(length, s, q, temperature):
+    """Where the slope that was s, and has lost length T s + q, vanishes."""
+    new = min(GROWTH * length, 1.0 / temperature)
+    return min(new, length * s / (temperature * length * s + q)) if s > 0.0 and q > TINY else new
+
+
+@compiled
+def level(rows, i, eta):
+    """One step length for all rows, the shortest."""
+    own = eta[rows.first[i] : rows.first[i + 1]]
+    own[:] = 0.5 * own.min()

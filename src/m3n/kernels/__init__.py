@@ -1,1 +1,0 @@
-"""Compiled inner loops on plain arrays; nothing here knows of problems, solvers or users."""

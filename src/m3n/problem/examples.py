@@ -1,0 +1,305 @@
+"""A problem example by example, for block-coordinate methods.
+
+The batch oracles of ``Problem`` answer for all examples at once. A block method visits one example at a time and uses
+the newest weights at every visit, thousands of times per pass: it runs compiled kernels on the plain arrays that are
+put together here. Structures without compiled functions of their own take the same kernels in the interpreter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from m3n.compiled.jit import uncached
+from m3n.compiled.maps.grams import KernelRows
+from m3n.compiled.maps.sparse import sum_squares
+from m3n.compiled.sweeps.rescaling import SlackCosts
+from m3n.compiled.sweeps.visits import Costs, Rows
+from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.losses import Cost
+from m3n.structures.base import Structure
+from m3n.structures.slack import InexactOracle
+
+
+class Blocks:
+    """Plain arrays of a problem.
+
+    Parameters
+    ----------
+    structure : Structure
+        The output spaces.
+    features : FeatureMap
+        The map from weights to part scores.
+    cost : Cost
+        The label loss.
+    gold : array of int
+        The gold labelling.
+    weights : array (n,) or None
+        Weights c_i of the examples. Scores, losses and the temperature of example i come out c_i times as large, which
+        is the same as counting it c_i times.
+    slack : bool
+        Whether the loss multiplies the margin. Weights then enter the losses alone, with the same effect.
+
+    Attributes
+    ----------
+    space : named tuple or PythonSpace
+        The structure, as kernels see it.
+    rows, costs : named tuples
+        The feature map and the loss, as kernels see them.
+    gold : array of int (n, most)
+        The parts of every gold output; ``gold_counts`` (n,) of them are in use.
+    most : array of int (n,)
+        A bound on the number of parts of an output.
+    weights : array (n,)
+        Weights of the examples, ones if there are none.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        features: FeatureMap,
+        cost: Cost,
+        gold: np.ndarray,
+        weights: np.ndarray | None = None,
+        slack: bool = False,
+    ):
+        spans = structure.spans()
+        self.n = structure.n
+        self.rows = _local(features.rows(), spans, structure)
+        if spans[0] is None:
+            raise TypeError(
+                f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
+            )
+        self.weights = np.ones(self.n)
+        if weights is not None:
+            self.weights = weights
+            self.rows = self.rows if slack else _weigh(self.rows, weights)
+        weight = cost.weight if weights is None else cost.weight * np.repeat(weights, np.diff(spans[0]))
+        single = _single_costs(cost, spans, structure.shapes, self.weights)
+        costs = Costs(cost.gold, weight, cost.table, spans[0], *single)
+        self.most = structure.most_parts()
+        self.gold, self.gold_counts = structure.local_parts(gold)
+        self.costs: Any = costs
+        self.space = structure.space()
+        if slack:
+            units = structure.loss_units(cost)
+            self.space = self.space if units is not None else None
+            self.costs = self._slack_costs(costs, units)
+        self.compiled = self.space is not None
+        if not self.compiled:
+            self.space = PythonSpace(structure, cost, gold, self.weights)
+
+    @property
+    def largest(self) -> int:
+        """Length of the longest local theta."""
+        return int(self.rows.sizes.max())
+
+    @property
+    def reach(self) -> float:
+        """Number of weights that adding the features of one part changes, on average over the rows in use."""
+        rows = self.rows
+        counts = np.diff(rows.pointers)
+        if isinstance(rows, KernelRows):
+            counts = np.where(rows.which < 0, counts, rows.bases[rows.which, 2])
+        return float(counts[rows.used].mean()) if len(rows.used) else 0.0
+
+    def run(self, kernel: Any, *arguments: Any) -> Any:
+        """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
+        return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
+
+    def _slack_costs(self, costs: Costs, units: tuple[np.ndarray, np.ndarray] | None) -> SlackCosts:
+        unit, levels = (np.ones(self.n), np.ones(self.n, np.int64)) if units is None else units
+        return SlackCosts(costs, unit * self.weights, levels, self.gold, self.gold_counts)
+
+    def _chosen(self, kernel: Any) -> Callable[..., Any]:
+        if not self.compiled:
+            return kernel.py_func
+        ours = type(self.space).__module__.startswith("m3n.")
+        return kernel if ours else uncached(kernel)  # a change of foreign code must not meet old machine code
+
+
+class PythonSpace:
+    """A structure behind the interface of the kernels, for use in the interpreter.
+
+    Parameters
+    ----------
+    structure : Structure
+        The output spaces.
+    cost : Cost
+        The label loss.
+    gold : array of int
+        The gold labelling.
+    weights : array (n,)
+        Weights of the examples.
+    """
+
+    def __init__(self, structure: Structure, cost: Cost, gold: np.ndarray, weights: np.ndarray):
+        self.structure, self.cost, self.gold, self.weights = structure, cost, gold, weights
+
+    def workspace(self) -> None:
+        """None is needed."""
+
+    def best(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
+        """Max-oracle of example i."""
+        alone, _ = self.structure.select(np.array([i]))
+        values, labelling = alone.hard(cut(theta, alone.shapes))
+        return float(values[0]), _list(alone, labelling, parts)
+
+    def slack(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
+        """Max-oracle of slack rescaling of example i."""
+        alone, rows = self.structure.select(np.array([i]))
+        span = self.structure.rows_of_labelling(np.array([i]))
+        cost = self.cost.select(span, rows[1:])
+        try:
+            values, labelling, _ = alone.slack(cut(theta, alone.shapes), self.gold[span], cost)
+        except InexactOracle as error:
+            raise InexactOracle(i, error.best, error.bound, error.reason) from None
+        return float(self.weights[i] * values[0]), _list(alone, labelling, parts)
+
+    def soft(self, i: int, theta: np.ndarray, mu: float) -> float:
+        """Exp-oracle of example i."""
+        alone, _ = self.structure.select(np.array([i]))
+        values, marginals = alone.soft(tuple(a.copy() for a in cut(theta, alone.shapes)), mu)
+        theta[:] = np.concatenate([m.ravel() for m in marginals])
+        return float(values[0])
+
+
+def _list(alone: Structure, labelling: np.ndarray, parts: np.ndarray) -> int:
+    """Write the parts of the only example's output to ``parts``; their number."""
+    listed, counts = alone.local_parts(labelling)
+    parts[: counts[0]] = listed[0, : counts[0]]
+    return int(counts[0])
+
+
+def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndarray, ...]:
+    """A local theta as the part arrays of a structure with one example."""
+    pieces = np.split(theta, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
+    return tuple(piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True))
+
+
+def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> Rows | KernelRows:
+    """Which rows every example uses, array after array, and where their parts stand in its local theta."""
+    first_rows = np.cumsum([0, *sparse.arrays])
+    uses: list[np.ndarray] = []
+    for span, count, first, shape in zip(spans, sparse.arrays, first_rows, structure.shapes, strict=False):
+        if span is None:
+            bounds = np.array([[first, first + count]]).repeat(structure.n, axis=0)
+        else:
+            # a map may write a row of labels as several rows, or all rows of an example as one
+            bounds = first + np.stack([span[:-1], span[1:]], axis=1) * count // max(shape[0], 1)
+        uses.append(bounds)
+    rows = _uses(sparse, np.stack(uses))  # (arrays, n, 2)
+    return rows if sparse.gram is None else _expanded(rows, sparse.gram)
+
+
+def _single_costs(
+    cost: Cost, spans: tuple[np.ndarray | None, ...], shapes: tuple[tuple[int, ...], ...], weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Costs of single parts, times the weight of their example, as ``Costs`` wants them.
+
+    An example's list reaches from its first array with such costs to its last; what lies between costs nothing.
+    """
+    named = {k: part for k, part in enumerate(cost.parts) if part is not None}
+    if not named:
+        return np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
+    lengths = np.stack([_parts_of(span, shape, len(weights)) for span, shape in zip(spans, shapes, strict=True)])
+    before = np.cumsum(lengths, axis=0) - lengths  # (arrays, n) where an array begins in the local theta
+    places, last = before[min(named)], max(named)
+    starts = np.concatenate([[0], np.cumsum(before[last] + lengths[last] - places)])
+    values = np.zeros(starts[-1])
+    for k, part in named.items():
+        shift = starts[:-1] + before[k] - places - (np.cumsum(lengths[k]) - lengths[k])
+        at = np.repeat(shift, lengths[k]) + np.arange(lengths[k].sum())
+        values[at] = part.ravel() * np.repeat(weights, lengths[k])
+    return values, starts, places
+
+
+def _parts_of(span: np.ndarray | None, shape: tuple[int, ...], n: int) -> np.ndarray:
+    """How many parts of an array every example uses."""
+    return np.full(n, int(np.prod(shape))) if span is None else np.diff(span) * int(np.prod(shape[1:]))
+
+
+def _weigh(rows: Rows | KernelRows, weights: np.ndarray) -> Rows | KernelRows:
+    """Every use of a row becomes a row of its own, times the weight of the example that uses it."""
+    scale = np.repeat(weights, np.diff(rows.first))
+    counts = np.diff(rows.pointers)[rows.used]
+    pointers = np.concatenate([[0], np.cumsum(counts)])
+    entries = np.repeat(rows.pointers[rows.used] - pointers[:-1], counts) + np.arange(pointers[-1])
+    weighed = rows._replace(
+        pointers=pointers,
+        runs=rows.runs[entries],
+        data=rows.data[entries] * np.repeat(scale, counts),
+        widths=rows.widths[rows.used],
+        used=np.arange(len(rows.used)),
+        squares=rows.squares[rows.used] * scale**2,
+        lists=pointers[:-1] + (rows.lists - rows.pointers[:-1])[rows.used],
+    )
+    if not (isinstance(rows, KernelRows) and isinstance(weighed, KernelRows)):
+        return weighed
+    which = rows.which[rows.used]
+    own_first, own = _own_units(weighed, which)
+    return weighed._replace(which=which, own_first=own_first, own=own)
+
+
+def _expanded(rows: Rows, gram: GramRows) -> KernelRows:
+    """Rows of which some are kernel expansions."""
+    which = np.ascontiguousarray(gram.which, dtype=np.int64)
+    sizes = np.array([[len(matrix)] for matrix in gram.grams])
+    bases = np.ascontiguousarray(np.hstack([gram.bases, sizes]), dtype=np.int64)
+    squares = rows.squares.copy()
+    for g, (matrix, mix) in enumerate(zip(gram.grams, gram.mixes, strict=True)):
+        mine = np.flatnonzero(which == g)
+        widest = mix.diagonal().max() if mix.size else 1.0
+        squares[mine] *= widest * matrix.diagonal()[rows.runs[rows.pointers[mine]] - bases[g, 1]]
+    matrices, mixes = _alike(gram.grams), _alike(gram.mixes)
+    own = _own_units(rows, which)
+    return KernelRows(*rows._replace(squares=squares), which, bases, matrices, mixes, *own)
+
+
+def _own_units(rows: Rows | KernelRows, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every example one row of each unit that it uses: where they begin, and the rows."""
+    owner = np.repeat(np.arange(len(rows.sizes)), np.diff(rows.first))
+    expanded = which[rows.used] >= 0
+    owner, used = owner[expanded], rows.used[expanded]
+    unit = rows.runs[rows.pointers[used]]
+    order = np.lexsort((unit, owner))
+    owner, used, unit = owner[order], used[order], unit[order]
+    new = np.ones(len(used), np.bool_)
+    new[1:] = (np.diff(owner) != 0) | (np.diff(unit) != 0)
+    counts = np.bincount(owner[new], minlength=len(rows.sizes))
+    return np.concatenate([[0], np.cumsum(counts)]), used[new]
+
+
+def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Views that cannot be written to, at least two of them.
+
+    So kernels see one type, whether an array is mapped from a file or not, and whether edges have a kernel or not.
+    """
+    views = [np.ascontiguousarray(array).view() for array in arrays]
+    views += [np.empty((0, 0), arrays[0].dtype)] * (2 - len(arrays))
+    for view in views:
+        view.flags.writeable = False
+    return tuple(views)
+
+
+def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
+    lengths = (bounds[..., 1] - bounds[..., 0]).T  # (n, arrays)
+    flat = lengths.ravel()
+    starts = np.cumsum(flat) - flat
+    used = np.repeat(bounds[..., 0].T.ravel() - starts, flat) + np.arange(flat.sum())
+    first = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
+    before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
+    sizes = before[first[1:]] - before[first[:-1]]
+    place = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
+    lists = sparse.pointers[1:] if sparse.lists is None else sparse.lists
+    integers = (sparse.pointers, sparse.widths, first, used, place, sizes, lists)
+    pointers, widths, first, used, place, sizes, lists = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
+    short = sparse.runs.max(initial=0) < 1 << 31
+    runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
+    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
+    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
+    squares = np.empty(len(widths))
+    sum_squares(pointers, data, squares)
+    return Rows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

@@ -1,0 +1,395 @@
+"""The one loop of the library: run a solver until its certificate is good enough."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from m3n.packed.threads import single_threaded_blas
+from m3n.problem import Problem
+from m3n.run.certificate import Certificate, Record
+from m3n.run.interrupt import Interrupt
+from m3n.run.suitability import check_fit
+from m3n.solvers import Choice, Solver, resolve_solver
+
+log = logging.getLogger("m3n")
+
+PROMISING = 1.1  # an estimate of the gap that near to the tolerance is worth a certificate
+ROUNDING = 1e-8  # relative; objectives are sums over the data and agree to 1e-12 or so, contradictions are larger
+
+
+class Status(StrEnum):
+    """Why a run stopped."""
+
+    TOLERANCE = "tolerance reached"
+    PASS_LIMIT = "pass limit"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+    STALLED = "no further progress"
+    CALLBACK = "stopped by a callback"
+
+
+class BrokenOracle(ArithmeticError):
+    """A dual value above a primal one: the oracles' answers do not belong to one problem."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    w : array (dim,)
+        The weights with the lowest certified objective.
+    certificate : Certificate
+        primal = J(w), dual = best lower bound, gap.
+    status : Status
+        Why the run stopped.
+    trace : list of Record
+        What was known when.
+    hard_calls, soft_calls : int
+        Oracle calls of this run, counted in examples.
+    seconds : float
+        Wall-clock time.
+    solver : Solver
+        The solver with all its settings.
+    reason : str
+        Why ``solver="auto"`` chose it; empty if the caller did.
+    state : object
+        The solver's last state, from which ``minimize(..., resume=result)`` goes on.
+    """
+
+    w: np.ndarray
+    certificate: Certificate
+    status: Status
+    trace: list[Record]
+    hard_calls: int
+    soft_calls: int
+    seconds: float
+    solver: Solver[Any]
+    reason: str
+    state: Any = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the requested tolerance was reached."""
+        return self.status is Status.TOLERANCE
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a callback sees.
+
+    Attributes
+    ----------
+    record : Record
+        The newest record of the trace.
+    w : array (dim,)
+        The best weights so far, read-only.
+    tol, max_passes, max_seconds : float
+        The goal, the larger one of the two tolerances as a gap, and the limits; infinite where there is no limit.
+    state : object
+        The solver's state, to look at only; None before the solver has begun.
+    result : Result or None
+        What the run would return if it ended here; None before the solver has begun.
+    """
+
+    record: Record
+    w: np.ndarray
+    tol: float
+    max_passes: float
+    max_seconds: float
+    state: Any = None
+    result: Result | None = None
+
+
+Callback = Callable[[Snapshot], bool | None]
+
+
+def minimize(
+    problem: Problem,
+    solver: Solver[Any] | str = "auto",
+    *,
+    tol: float = 1e-3,
+    rtol: float = 0.0,
+    max_passes: float | None = None,
+    max_seconds: float | None = None,
+    callbacks: Iterable[Callback] = (),
+    resume: Result | None = None,
+    start: Result | np.ndarray | None = None,
+    seed: int = 0,
+    charge_evaluation: bool = True,
+) -> Result:
+    """Minimise the problem's objective to a certified duality gap.
+
+    Ctrl-C ends the run after the pass at hand, a second Ctrl-C at once; both return the best weights with their
+    certificate.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to minimise.
+    solver : Solver or str
+        A solver object, its name, or "auto": the fastest for the problem; ``Result.reason`` says why.
+    tol : float
+        Stop when the duality gap is at most this.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes first.
+    max_passes : float or None
+        Stop before more than this many passes over the data, certificates included.
+    max_seconds : float or None
+        Stop after this much time.
+    callbacks : iterable of callable
+        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
+    resume : Result or None
+        Go on where an earlier run of the same solver on the very same problem stopped: no step is lost or repeated,
+        and what was certified stays certified.
+    start : Result, array (dim,) or None
+        Begin a new run from an earlier one with another ``lam`` on the same data (``Problem.with_lam``), with a
+        certificate of its own. A dual method takes over its dual point, whatever lam was, if the solver is the same;
+        a solver that can begin anywhere, such as ``LBFGS`` or ``OWLQN``, takes over the weights of any result, or
+        weights given as an array.
+    seed : int
+        Seed of a solver that draws random numbers, if it is given by its name.
+    charge_evaluation : bool
+        Whether certificates and callbacks count towards the limits; False limits the solver's own passes and time.
+
+    Returns
+    -------
+    Result
+        Weights, certificate, the reason of the stop and the trace.
+    """
+    check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
+    choice = resolve_solver(solver, seed, problem, tol, rtol)
+    check_fit(problem, choice.solver)
+    if resume is not None and start is not None:
+        raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
+    if resume is not None and type(resume.solver) is not type(choice.solver):
+        raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(choice.solver).__name__}")
+    limits = (np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
+    run = _Run(problem, choice, (tol, rtol), *limits, tuple(callbacks), resume, charge_evaluation, start)
+    with single_threaded_blas(), run.interrupt:
+        return run.go()
+
+
+def check_limits(**limits: float | None) -> None:
+    """Refuse limits that no run could keep."""
+    for name, limit in limits.items():
+        if limit is not None and not limit >= 0:
+            raise ValueError(f"{name} must not be negative, got {limit}")
+
+
+class _Run:
+    """The state of the loop."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        choice: Choice,
+        tolerances: tuple[float, float],
+        max_passes: float,
+        max_seconds: float,
+        callbacks: tuple[Callback, ...],
+        resume: Result | None,
+        charge_evaluation: bool,
+        start: Result | np.ndarray | None,
+    ):
+        self.start = start
+        self.problem, self.solver, self.reason, self.tolerances = problem, choice.solver, choice.reason, tolerances
+        self.charge_evaluation = charge_evaluation
+        self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
+        self.interrupt = Interrupt()
+        self.begin = time.perf_counter()
+        self.first_calls = problem.hard_calls, problem.soft_calls
+        self.state: Any = resume.state if resume else None
+        nothing = Certificate(np.inf, 0.0, problem.structure.relaxed)  # D = 0 with all weight on gold
+        self.certificate = resume.certificate if resume else nothing
+        self.w = resume.w if resume else np.zeros(problem.dim)
+        self.trace: list[Record] = []
+        self.certified: Any = None  # the state that the certificate speaks of
+        self.last_passes = 0.0
+        self.patience = 1.0  # passes until the next certificate
+        self.evaluation_seconds = 0.0
+        self.evaluation_calls = 0
+
+    def go(self) -> Result:
+        try:
+            status = self._begin() or self._loop()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        uncertified = self.certified is not self.state or self.certificate.primal == np.inf
+        if uncertified and status is not Status.TOLERANCE:
+            self._certify()
+            if self.certificate.gap <= self.tol:
+                status = Status.TOLERANCE
+        result = self._result(status)
+        log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
+        return result
+
+    @property
+    def tol(self) -> float:
+        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
+        absolute, relative = self.tolerances
+        return max(absolute, relative * abs(self.certificate.primal)) if relative else absolute
+
+    @property
+    def passes(self) -> float:
+        hard, soft = self.calls
+        return (hard + soft) / self.problem.n
+
+    @property
+    def calls(self) -> tuple[int, int]:
+        return self.problem.hard_calls - self.first_calls[0], self.problem.soft_calls - self.first_calls[1]
+
+    @property
+    def spent(self) -> tuple[float, float]:
+        """Passes and seconds that count towards the limits; the last certificate's pass is counted beforehand."""
+        seconds = time.perf_counter() - self.begin
+        if self.charge_evaluation:
+            return self.passes + 1, seconds
+        return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
+
+    def _begin(self) -> Status | None:
+        """The first state, after the certificate of w = 0; the state of the run that is resumed; or a warm one."""
+        if self.state is not None:
+            self._check_resume()
+            return None
+        if self.start is not None:
+            return self._begin_warm(self.start)
+        if self._certify():
+            return Status.CALLBACK
+        self.state = self.solver.init(self.problem)
+        return None
+
+    def _begin_warm(self, start: Result | np.ndarray) -> Status | None:
+        """The first state from an earlier run; w = 0 is certified too, without a pass if J(0) is known already."""
+        self.certificate = self.certificate.improved(self.problem.worst_loss)
+        self.state = _warm_state(self.problem, self.solver, start)
+        return Status.CALLBACK if self._due() and self._certify() else None
+
+    def _loop(self) -> Status:
+        while True:
+            if self.certificate.gap <= self.tol:
+                return Status.TOLERANCE
+            if self.interrupt.wished:
+                return Status.INTERRUPTED
+            passes, seconds = self.spent
+            if passes >= self.max_passes:
+                return Status.PASS_LIMIT
+            if seconds >= self.max_seconds:
+                return Status.TIME_LIMIT
+            if self.state.stalled:
+                return Status.STALLED
+            self.state = self.solver.step(self.problem, self.state)
+            if self._due() and self._certify():
+                return Status.CALLBACK
+
+    def _due(self) -> bool:
+        """Whenever a certificate is free of charge; else when ``_patience`` says so.
+
+        A solver that certifies itself is asked in between only if its own estimate promises the tolerance.
+        """
+        if not np.isnan(self.state.primal):
+            return True
+        if self.solver.certifies:
+            return float(self.state.metrics.get("duality_gap_estimate", np.inf)) <= PROMISING * self.tol
+        return self.passes - self.last_passes >= self.patience - 0.5
+
+    def _certify(self) -> bool:
+        """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
+        begin, calls = time.perf_counter(), sum(self.calls)
+        self._improve()
+        self.certified = self.state
+        self.last_passes = self.passes
+        self.evaluation_calls += sum(self.calls) - calls
+        self.evaluation_seconds += time.perf_counter() - begin
+        record = self._record()
+        self.trace.append(record)
+        self.patience = _patience(self.trace, self.tol)
+        log.debug("pass %.0f: %s", record.passes, self.certificate)
+        limits = self.tol, self.max_passes, self.max_seconds
+        result = None if self.state is None else self._result(Status.INTERRUPTED)
+        snapshot = Snapshot(record, _read_only(self.w), *limits, self.state, result)
+        begin = time.perf_counter()
+        wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
+        self.evaluation_seconds += time.perf_counter() - begin
+        return any(wishes)
+
+    def _improve(self) -> None:
+        """The better of what was known and what the state knows."""
+        if self.state is None:  # w = 0 and gold: what is known before any solver has begun
+            self.certificate = self.certificate.improved(self.problem.start())
+            return
+        free = self.state.primal
+        primal = self.problem.primal(self.state.w) if np.isnan(free) else free
+        if primal < self.certificate.primal:
+            self.w = self.state.w
+        self.certificate = self.certificate.improved(primal, self.state.dual)
+        self._check_duality(primal)
+
+    def _check_duality(self, primal: float) -> None:
+        """Never sell a gap of 0 that comes from a dual above the primal."""
+        dual = self.state.dual
+        if dual - self.certificate.primal > ROUNDING * (1.0 + abs(primal) + abs(dual)):
+            raise BrokenOracle(
+                f"the dual value {dual} exceeds the primal value {self.certificate.primal}: the oracles of "
+                f"{type(self.problem.structure).__name__}, its feature map or its loss contradict each other; "
+                "test them with m3n.checks"
+            )
+
+    def _check_resume(self) -> None:
+        """The old certificate must speak of this problem."""
+        primal = self.problem.primal(self.w)
+        if abs(primal - self.certificate.primal) > ROUNDING * (1.0 + abs(primal)):
+            raise ValueError("cannot resume: the earlier result belongs to another problem (other data or settings)")
+
+    def _record(self) -> Record:
+        known_so_far = {} if self.state is None else self.state.metrics
+        metrics = {name: value for name, value in known_so_far.items() if np.isfinite(value)}
+        known = self.certificate
+        seconds = time.perf_counter() - self.begin
+        evaluation = self.evaluation_seconds, self.evaluation_calls
+        return Record(self.passes, seconds, *self.calls, known.primal, known.dual, known.gap, *evaluation, metrics)
+
+    def _result(self, status: Status) -> Result:
+        seconds = time.perf_counter() - self.begin
+        known = self.w, self.certificate, status, self.trace
+        return Result(*known, *self.calls, seconds, self.solver, self.reason, self.state)
+
+
+def _patience(trace: list[Record], tol: float) -> float:
+    """Passes until the next certificate.
+
+    A third of all passes so far, but at most ten or a twentieth of them; a quarter to twice of it where the last two
+    certificates promise to reach the tolerance sooner or much later, by a power law.
+    """
+    last = trace[-1]
+    usual = max(1.0, min(10.0, last.passes / 3), last.passes / 20)
+    past = [r for r in trace if 0 < r.passes < last.passes and r.gap > last.gap > 0]
+    if not past or tol <= 0:
+        return usual
+    slope = np.log(past[-1].gap / last.gap) / np.log(last.passes / past[-1].passes)
+    growth = np.exp(min(max(np.log(last.gap / tol), 0.0) / slope, 1.0))
+    expected = last.passes * (growth - 1.0) - 1.0  # the last pass is for the certificate
+    return float(max(1.0, min(max(expected, usual / 4), 2 * usual)))
+
+
+def _warm_state(problem: Problem, solver: Solver[Any], start: Result | np.ndarray) -> Any:
+    w = start.w if isinstance(start, Result) else np.asarray(start, dtype=np.float64)
+    if w.shape != (problem.dim,):
+        raise ValueError(f"start has weights of shape {w.shape}, but the problem has {problem.dim} weights")
+    if isinstance(start, Result) and type(start.solver) is type(solver) and start.state is not None:
+        return solver.restart(problem, start.state)
+    return solver.start_at(problem, w)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,140 @@
+"""A path over lam: one problem at several strengths of regularisation, each run beginning where the last one ended.
+
+The dual problem has the same feasible set for every lam, so the dual point of one run is a start for the next one, and
+what a solver has learned on the way (cached outputs, potentials, weights) is not thrown away. Every value of lam still
+has a certificate of its own. The runs go from strong to weak regularisation, as strong ones are quick and their
+solutions simple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from m3n.problem import Problem
+from m3n.run.certificate import Certificate
+from m3n.run.loop import Callback, Result, minimize
+from m3n.solvers import Solver, resolve_solver
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The run for one value of lam.
+
+    Attributes
+    ----------
+    lam : float
+        Weight of the regulariser lam/2 |w|^2.
+    result : Result
+        The run's outcome; its ``state`` is kept for the last point of a path alone.
+    """
+
+    lam: float
+    result: Result
+
+    @property
+    def w(self) -> np.ndarray:
+        """The weights."""
+        return self.result.w
+
+    @property
+    def certificate(self) -> Certificate:
+        """primal, dual and gap at this lam."""
+        return self.result.certificate
+
+    @property
+    def passes(self) -> float:
+        """Oracle calls of this run in units of n."""
+        return self.result.trace[-1].passes
+
+    @property
+    def seconds(self) -> float:
+        """Time of this run."""
+        return self.result.seconds
+
+
+@dataclass(frozen=True)
+class Path(Sequence[PathPoint]):
+    """The points of a path, from strong to weak regularisation; ``print`` shows them as a table.
+
+    Attributes
+    ----------
+    points : tuple of PathPoint
+        One for every lam.
+    """
+
+    points: tuple[PathPoint, ...]
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.points[index]
+
+    def __str__(self) -> str:
+        head = f"{'lam':>11} {'objective':>12} {'gap':>9} {'passes':>7} {'seconds':>8} {'nonzero':>9}  stopped"
+        lines = [
+            f"{p.lam:11.4g} {p.certificate.primal:12.6g} {p.certificate.gap:9.2g} {p.passes:7.1f} {p.seconds:8.2f} "
+            f"{np.count_nonzero(p.w):9d}  {p.result.status}"
+            for p in self.points
+        ]
+        total = f"{'together':>11} {'':22} {sum(p.passes for p in self):7.1f} {sum(p.seconds for p in self):8.2f}"
+        return "\n".join([head, *lines, total])
+
+
+def path(
+    problem: Problem,
+    lams: Iterable[float],
+    solver: Solver[Any] | str = "auto",
+    *,
+    tol: float = 1e-3,
+    rtol: float = 0.0,
+    max_passes: float | None = None,
+    max_seconds: float | None = None,
+    callbacks: Iterable[Callback] = (),
+    seed: int = 0,
+    warm_start: bool = True,
+) -> Path:
+    """Minimise a problem for several values of lam, each run from where the last one ended.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data and everything else; its own ``lam`` plays no part, its ``l1`` is that of all runs.
+    lams : iterable of float
+        Values of lam, in any order: they are taken from the largest to the smallest.
+    solver : Solver or str
+        As in ``minimize``; "auto" chooses once, for the smallest lam, which takes most of the time.
+    tol, rtol : float
+        Tolerances of every run, as in ``minimize``.
+    max_passes, max_seconds : float or None
+        Limits of every run.
+    callbacks : iterable of callable
+        Called in every run, as in ``minimize``.
+    seed : int
+        Seed of a solver that draws random numbers, if it is given by its name.
+    warm_start : bool
+        False begins every run from nothing, to see what the path saves.
+
+    Returns
+    -------
+    Path
+        A sequence of ``PathPoint``, the largest lam first.
+    """
+    order = sorted(set(map(float, lams)), reverse=True)
+    if not order:
+        raise ValueError("a path needs at least one value of lam")
+    problem = problem.with_lam(order[-1])
+    choice = resolve_solver(solver, seed, problem, tol, rtol)
+    settings: dict[str, Any] = {"tol": tol, "rtol": rtol, "max_passes": max_passes, "max_seconds": max_seconds}
+    settings["callbacks"] = tuple(callbacks)
+    results: list[Result] = []
+    for lam in order:
+        problem = problem.with_lam(lam)  # of the last one, so that what it prepared is shared
+        start = results[-1] if results and warm_start else None
+        result = minimize(problem, choice.solver, start=start, **settings)
+        results = [*(replace(earlier, state=None) for earlier in results), replace(result, reason=choice.reason)]
+    return Path(tuple(map(PathPoint, order, results)))

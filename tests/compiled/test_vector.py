@@ -1,0 +1,81 @@
+import math
+
+import numpy as np
+import pytest
+
+from m3n.compiled.jit import kernel
+from m3n.compiled.primitives import padded, vector
+
+SIGNS = np.array([5, 0, -1, 3, ~0], np.int32)
+
+
+@kernel
+def apply(x, y, z, out):
+    """Every operation on the four numbers of x, y and z, one row of ``out`` each."""
+    a, b, c = vector.load(x, 0), vector.load(y, 0), vector.load(z, 0)
+    vector.store(out, 0, vector.add(a, b))
+    vector.store(out, 4, vector.subtract(a, b))
+    vector.store(out, 8, vector.multiply(a, b))
+    vector.store(out, 12, vector.multiply_add(a, b, c))
+    vector.store(out, 16, vector.maximum(a, b))
+    vector.store(out, 20, vector.minimum(a, b))
+    vector.store(out, 24, vector.ratio(a, b))
+    vector.store(out, 28, vector.splat(x[2]))
+    vector.store(out, 32, vector.broadcast(x, 3))
+    vector.store(out, 36, vector.exponential(a))
+    vector.store(out, 40, vector.kept(SIGNS, 1, a))
+    vector.prefetch(x, 1)
+    return vector.total(a), vector.highest(a), vector.lowest(a)
+
+
+def test_operations_against_numpy(random):
+    x, y, z = random.normal(size=(3, 4))
+    y[1] = 0.0
+    out = np.full((11, 4), np.nan)
+    total, highest, lowest = apply(x, y, z, out)
+    quotient = np.divide(x, y, out=np.zeros(4), where=y != 0.0)
+    rows = [x + y, x - y, x * y, x * y + z, np.maximum(x, y), np.minimum(x, y), quotient, [x[2]] * 4, [x[3]] * 4]
+    np.testing.assert_allclose(out[:9], rows, rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(out[9], np.exp(x), rtol=4e-16)
+    np.testing.assert_array_equal(out[10], np.where(SIGNS[1:] >= 0, x, 0.0))
+    assert (total, highest, lowest) == ((x[0] + x[1]) + (x[2] + x[3]), x.max(), x.min())
+
+
+def test_exponential_at_the_ends_of_its_range():
+    x = np.array([-np.inf, -708.5, -707.9, 700.0])
+    out = np.empty((11, 4))
+    apply(x, x, x, out)
+    assert out[9, :2].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(out[9, 2:], [math.exp(-707.9), math.exp(700.0)], rtol=1e-15)
+
+
+@pytest.mark.parametrize("labels", [1, 2, 3, 4, 5, 8, 9, 17, 22, 24, 25, 26, 33, 50, 56])
+def test_products_of_padded_rows(labels, random):
+    """Every split of a row into groups of 24 and of 8 columns; nothing is read or written beyond the row."""
+    width, length = vector.padded(labels), 5
+    assert width % 8 == 0
+    assert labels <= width < labels + 8
+    matrix = np.zeros((width, width))
+    matrix[:labels, :labels] = random.normal(size=(labels, labels))
+    left, right = random.normal(size=(2, length, width))
+    out = np.full((3, width), np.nan)
+    padded.product(left, 2 * width, labels, matrix, out, width)
+    np.testing.assert_allclose(out[1], left[2, :labels] @ matrix[:labels], rtol=1e-12, atol=1e-12)
+    padded.maxima(left, 3 * width, labels, matrix, out, width)
+    np.testing.assert_array_equal(out[1], (left[3, :labels, None] + matrix[:labels]).max(axis=0))
+    assert np.isnan(out[[0, 2]]).all()
+    sums = np.zeros((width, width))
+    padded.add_products(left, right, length, labels, sums)
+    np.testing.assert_allclose(sums[:labels], (left[:-1].T @ right[1:])[:labels], rtol=1e-12, atol=1e-12)
+    assert not sums[labels + labels % 2 :].any()
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 6, 9, 24, 26])
+def test_rows_without_padding(count, random):
+    rows, scratch = random.normal(size=(3, count)), np.full(vector.padded(count), np.nan)
+    padded.copy(rows, count, count, scratch)
+    np.testing.assert_array_equal(scratch[:count], rows[1])
+    assert np.isnan(scratch[count:]).all()
+    target = np.zeros((3, count))
+    padded.paste(scratch, target, count, count)
+    np.testing.assert_array_equal(target, [np.zeros(count), rows[1], np.zeros(count)])
