@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from m3n import Problem
-from m3n.compiled.jit import kernel
+from m3n.compiled.jit import compiled
 from m3n.compiled.sweeps import visits as kernels
 from m3n.features import Dense, Sparse, chain_features
 from m3n.losses import Hamming
-from m3n.problem.examples import Blocks, PythonSpace
+from m3n.problem.blocks import Blocks, PythonSpace
 from m3n.structures import Chain
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -31,7 +31,7 @@ def edge_problem(seed=0):
 PROBLEMS = [chain_problem, multiclass_problem, edge_problem]
 
 
-@kernel
+@compiled
 def all_best(space, rows, costs, w, values, parts, counts):
     work = kernels.workspace(space)
     theta = np.empty(rows.sizes.max())
@@ -42,7 +42,7 @@ def all_best(space, rows, costs, w, values, parts, counts):
         values[i], counts[i] = kernels.best(space, i, local, parts[i], work)
 
 
-@kernel
+@compiled
 def all_soft(space, rows, costs, w, mu, values, marginals):
     work = kernels.workspace(space)
     for i in range(rows.sizes.shape[0]):
@@ -52,7 +52,7 @@ def all_soft(space, rows, costs, w, mu, values, marginals):
         values[i] = kernels.soft(space, i, local, mu, work)
 
 
-@kernel
+@compiled
 def all_worst(space, rows, costs, w, mass, values, parts, counts):
     work = kernels.workspace(space)
     theta = np.empty(rows.sizes.max())
@@ -179,7 +179,7 @@ def test_worst_output_on_the_support(make, random):
         np.testing.assert_array_equal(parts[i, : counts[i]], chosen[i])
 
 
-@kernel
+@compiled
 def cliques_of(space, i, parts, out):
     return kernels.cliques(space, i, parts, out)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, WrongObjective, minimize
-from m3n.callbacks import ProgressBar, seconds_left
+from m3n.run.callbacks import ProgressBar, seconds_left
 from m3n.run.loop import Snapshot
 from m3n.solvers import ExcessiveGap, Solver, resolve_solver
 from m3n.structures import Multiclass

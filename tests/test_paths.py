@@ -61,7 +61,7 @@ def test_an_empty_path_is_refused():
 def test_another_lam_shares_what_is_prepared():
     problem = chain_problem(seed=3)
     minimize(problem, SequentialDual(), tol=1e-2)
-    problem.parts(2)
+    problem.pieces(2)
     other = problem.with_lam(0.5)
     assert other.blocks is problem.blocks
     assert other._whole is problem._whole

@@ -86,13 +86,13 @@ def test_random_parts_add_up(make, random):
     w = random.normal(size=problem.dim)
     whole = problem.hard(w)
     before = problem.hard_calls
-    answers = [part.hard(w) for part in problem.parts(3, seed=5)]
+    answers = [part.hard(w) for part in problem.pieces(3, seed=5)]
     assert problem.hard_calls - before == problem.n
     assert sum(a.value for a in answers) == pytest.approx(whole.value)
     assert sum(a.loss for a in answers) == pytest.approx(whole.loss)
     np.testing.assert_allclose(sum(a.vector for a in answers), whole.vector, atol=1e-12)
-    assert problem.parts(3, seed=5) is problem.parts(3, seed=5)
-    again = [part.hard(w).value for part in make().parts(3, seed=5)]
+    assert problem.pieces(3, seed=5) is problem.pieces(3, seed=5)
+    again = [part.hard(w).value for part in make().pieces(3, seed=5)]
     assert again == [a.value for a in answers]
 
 

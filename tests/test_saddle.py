@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import m3n
-from m3n.solvers import generic
+from m3n.run import saddle as generic
 
 EXAMPLES = next(p / "examples" for p in Path(__file__).resolve().parents if (p / "examples/binary_svm.py").exists())
 

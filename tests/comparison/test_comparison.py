@@ -10,7 +10,7 @@ from m3n import Record, Status, compare
 from m3n.comparison import Comparison, Entry
 from m3n.comparison.table import human_bytes, print_table
 from m3n.solvers import ExcessiveGap
-from tests.race.contestants import Accident, Blind, FrankWolfe, Plain
+from tests.comparison.contestants import Accident, Blind, FrankWolfe, Plain
 from tests.tiny import chain_problem
 
 

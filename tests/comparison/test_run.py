@@ -8,7 +8,7 @@ import m3n
 from m3n import Status, compare
 from m3n.solvers import ExcessiveGap
 from m3n.structures import Multiclass
-from tests.race.contestants import Accident, Blind, FrankWolfe, Plain
+from tests.comparison.contestants import Accident, Blind, FrankWolfe, Plain
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 

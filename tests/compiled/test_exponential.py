@@ -1,10 +1,10 @@
 import numpy as np
 
-from m3n.compiled.jit import kernel
+from m3n.compiled.jit import compiled
 from m3n.compiled.primitives.exponential import exp
 
 
-@kernel
+@compiled
 def exp_all(x, out):
     for i in range(x.shape[0]):
         out[i] = exp(x[i])

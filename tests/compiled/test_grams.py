@@ -9,7 +9,7 @@ from m3n.compiled.maps.kinds import gather, scatter_all
 from m3n.compiled.sweeps import visits as kernels
 from m3n.features import CliqueKernel, Dense, Kernel, Scaled, Stack, Table, chain_features
 from m3n.losses import Hamming
-from m3n.problem.examples import cut
+from m3n.problem.blocks import cut
 from m3n.solvers import SequentialDual, sequential_dual
 from m3n.structures import Chain
 from tests.tiny import iterates

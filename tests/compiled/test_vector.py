@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from m3n.compiled.jit import kernel
+from m3n.compiled.jit import compiled
 from m3n.compiled.primitives import padded, vector
 
 SIGNS = np.array([5, 0, -1, 3, ~0], np.int32)
 
 
-@kernel
+@compiled
 def apply(x, y, z, out):
     """Every operation on the four numbers of x, y and z, one row of ``out`` each."""
     a, b, c = vector.load(x, 0), vector.load(y, 0), vector.load(z, 0)

@@ -8,7 +8,7 @@ from m3n.checks import check_problem
 from m3n.compiled.sweeps import visits as kernels
 from m3n.losses import Cost, CostMatrix, EdgeHamming, Hamming, NoLoss, NormalizedHamming
 from m3n.packed import Threads
-from m3n.problem.examples import Blocks
+from m3n.problem.blocks import Blocks
 from m3n.structures import Chain, Multiclass
 from tests.losses.cases import CASES, CLASSES, GOLD, LABELS, LENGTHS, MATRIX, POSITIONS, problem_with
 

@@ -3,21 +3,21 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from m3n.compiled.jit import kernel
+from m3n.compiled.jit import compiled
 from m3n.compiled.sweeps import visits as kernels
 
 
-@kernel
+@compiled
 def worst_of(space, i, theta, mass, parts):
     return kernels.worst(space, i, theta, mass, parts, kernels.workspace(space))
 
 
-@kernel
+@compiled
 def cliques_of(space, i, parts, out):
     return kernels.cliques(space, i, parts, out)
 
 
-@kernel
+@compiled
 def range_of(space):
     return kernels.clique_range(space)
 

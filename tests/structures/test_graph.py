@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from m3n import Problem, minimize
 from m3n.checks import check_problem
-from m3n.compiled.jit import kernel
+from m3n.compiled.jit import compiled
 from m3n.compiled.sweeps import visits as kernels
 from m3n.features import Dense, Stack, Table
 from m3n.losses import Hamming
 from m3n.packed import Threads
-from m3n.problem.examples import Blocks, PythonSpace
+from m3n.problem.blocks import Blocks, PythonSpace
 from m3n.solvers import LBFGS, SMO, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual, Subgradient
 from m3n.structures import Factors, Graph, Multiclass
 from tests.structures.template import StructureTemplate
@@ -244,7 +244,7 @@ def test_problems_agree_with_enumeration(make):
         check_problem(make(seed))
 
 
-@kernel
+@compiled
 def all_answers(space, rows, costs, w, mu, values, parts, counts, soft, marginals):
     work = kernels.workspace(space)
     theta = np.empty(rows.sizes.max())

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from m3n.compat.crf_training import Plan, Selection, Strength
+from m3n.compat.crf_training import KeptFeatures, Plan, Strength
 
 CALIBRATION = tuple(f"calibration_{word}" for word in ("eta", "rate", "samples", "candidates", "max_trials"))
 TAKES = {  # the arguments that not every algorithm knows
@@ -33,7 +33,7 @@ def plan_of(params: Mapping[str, Any]) -> Plan:
     algorithm = params["algorithm"] or "lbfgs"
     _check(algorithm, params)
     given = {name: value for name, value in params.items() if value is not None}
-    selection = Selection(
+    selection = KeptFeatures(
         bool(given.get("all_possible_states")), bool(given.get("all_possible_transitions")), given.get("min_freq", 0.0)
     )
     exact = algorithm in DELTA

@@ -33,7 +33,7 @@ from m3n.structures import Chain
 
 
 @dataclass(frozen=True)
-class Selection:
+class KeptFeatures:
     """Which pairs get a weight.
 
     Attributes
@@ -113,7 +113,7 @@ class Plan:
 
     Attributes
     ----------
-    selection : Selection
+    selection : KeptFeatures
         Which pairs get a weight.
     strength : Strength
         What is minimised.
@@ -128,7 +128,7 @@ class Plan:
         Whether to show a progress bar.
     """
 
-    selection: Selection
+    selection: KeptFeatures
     strength: Strength
     rtol: float
     period: int = 10

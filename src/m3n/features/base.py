@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 MOST_PARTS = 200_000  # to be written out one by one
 
@@ -125,7 +125,7 @@ class FeatureMap(ABC):
         del rows  # a map that makes its rows for the occasion has nothing to share
 
     @abstractmethod
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         """The map restricted to some rows of its part arrays; None keeps a shared array."""
 
     def rows(self) -> SparseRows:

@@ -20,7 +20,7 @@ import scipy.sparse
 
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class Copies(FeatureMap):
@@ -83,7 +83,7 @@ class Copies(FeatureMap):
         widths = inner.widths[self.owner]
         return SparseRows(pointers, runs, data, widths, (len(self.owner),))
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         chosen = copy.copy(self)
         owner = self.owner[rows[0]]
         nodes, chosen.owner = np.unique(owner, return_inverse=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class Dense(FeatureMap):
@@ -53,5 +53,5 @@ class Dense(FeatureMap):
         widths = np.full(len(self.X), self.width)
         return SparseRows(pointers, np.nonzero(used)[1] * self.width, self.X[used], widths, (len(self.X),))
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Dense(self.X[rows[0]], self.labels)

@@ -30,7 +30,7 @@ from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.features.gram import Gram, NotPositive, StoredGram, check_positive, check_symmetric, make_gram, number_type
 from m3n.features.kernel_functions import Inputs, KernelFunction
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 NEGATIVE = 1e-6  # of the terms of a square: it cannot be as far below zero as this by rounding
 
@@ -127,7 +127,7 @@ class Expansion(FeatureMap):
         widths = np.full(count, self.width)
         return SparseRows(np.arange(count + 1), half + self.units, np.ones(count), widths, (count,), gram=gram)
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         chosen = copy.copy(self)
         chosen.__dict__.pop("_owners", None)
         own = self.units.reshape(self.shapes[0][0], -1)[rows[0]]

@@ -15,7 +15,7 @@ import numpy as np
 
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class BinaryLabels(FeatureMap):
@@ -62,7 +62,7 @@ class BinaryLabels(FeatureMap):
         columns = np.tile(parts, self.dim // self.labels)
         return SparseRows(rows.pointers, rows.runs, rows.data, widths, rows.arrays, rows.pointers[:-1], columns)
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return BinaryLabels(self.map.select((_examples(rows[0], self.examples, self.labels),)))
 
     @property
@@ -81,7 +81,7 @@ class BinaryLabels(FeatureMap):
         return (np.ascontiguousarray(parts[0][:, 1]).reshape(self.map.shapes[0]),)
 
 
-def _examples(rows: Rows, examples: int, each: int) -> np.ndarray:
+def _examples(rows: Selection, examples: int, each: int) -> np.ndarray:
     """The examples that some rows of an array belong to, all ``each`` rows of every one of them."""
     numbers = np.arange(examples * each).reshape(examples, each)
     chosen = numbers.ravel()[rows].reshape(-1, each)[:, 0] // each

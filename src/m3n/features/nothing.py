@@ -6,7 +6,7 @@ import numpy as np
 
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class NoFeatures(FeatureMap):
@@ -40,5 +40,5 @@ class NoFeatures(FeatureMap):
         widths = np.full(rows, int(np.prod(self.labels)))
         return SparseRows(np.zeros(rows + 1, np.int64), np.empty(0, np.int64), np.empty(0), widths, (rows,))
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return NoFeatures(len(np.arange(self.shapes[0][0])[rows[0]]), *self.labels)

@@ -24,7 +24,7 @@ from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured
 ROWS = 1 << 14  # at a time: no copies as large as the data
@@ -133,7 +133,7 @@ class Observed(FeatureMap):
         size = len(self.runs)
         self.runs, self.data = rows.runs[:size], rows.data[:size]
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         chosen = np.arange(len(self.lists))[rows[0]]
         counts = np.diff(self.pointers)[chosen]
         part = copy.copy(self)
@@ -200,7 +200,7 @@ class ObservedTable(FeatureMap):
         one = np.zeros(1, np.int64)
         return SparseRows(np.arange(2), one, np.ones(1), one + self.dim, (1,), np.ones(1, np.int64), columns)
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return self
 
 

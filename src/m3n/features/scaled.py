@@ -17,7 +17,7 @@ import numpy as np
 
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class Scaled(FeatureMap):
@@ -70,7 +70,7 @@ class Scaled(FeatureMap):
         rows = self.map.rows()
         return replace(rows, data=self.factor * rows.data)
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Scaled(self.map.select(rows), self.factor)
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:

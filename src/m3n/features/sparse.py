@@ -14,7 +14,7 @@ from m3n.compiled.maps.sparse import cut_rows, gather, scatter
 from m3n.features.base import FeatureMap, SparseRows
 from m3n.packed import SERIAL, Threads
 from m3n.packed.threads import Lane
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class Sparse(FeatureMap):
@@ -71,7 +71,7 @@ class Sparse(FeatureMap):
         runs = self.X.indices.astype(np.int64) * self.width
         return SparseRows(self.X.indptr, runs, self.X.data, np.full(count, self.width), (count,))
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Sparse(self.X[rows[0]], self.labels)
 
     def _columns(self, threads: Threads) -> tuple[list[Lane], np.ndarray]:

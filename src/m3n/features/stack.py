@@ -6,7 +6,7 @@ import numpy as np
 
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows
+from m3n.structures.base import Parts, Selection
 
 
 class Table(FeatureMap):
@@ -36,7 +36,7 @@ class Table(FeatureMap):
         one = np.zeros(1, np.int64)
         return SparseRows(np.arange(2), one, np.ones(1), one + self.dim, (1,))
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return self
 
 
@@ -94,7 +94,7 @@ class Stack(FeatureMap):
         self.maps[0].share(joined)  # its weights come first, so their numbers have not changed
         return joined
 
-    def select(self, rows: tuple[Rows, ...]) -> FeatureMap:
+    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
 
     @property

@@ -17,7 +17,7 @@ import numpy as np
 
 from m3n.compiled.primitives import rows as kernels
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Parts, Rows, Structure
+from m3n.structures.base import Parts, Selection, Structure
 
 
 class Cost:
@@ -110,7 +110,7 @@ class Cost:
         total = float(sum(threads.run(lane, threads.rows(len(self.gold))))) if self.table.any() else 0.0
         return total + sum(_product(array, part, threads) for array, part in self._pairs(marginals))
 
-    def select(self, rows: Rows, further: tuple[Rows, ...] = ()) -> Cost:
+    def select(self, rows: Selection, further: tuple[Selection, ...] = ()) -> Cost:
         """The costs of some rows only: of the first array of theta, and of the ``further`` ones."""
         chosen = (rows, *further)
         if len(self.parts) > len(chosen):

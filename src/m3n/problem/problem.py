@@ -50,7 +50,7 @@ import numpy as np
 from m3n.features.base import FeatureMap
 from m3n.losses import Hamming, Loss, NoLoss
 from m3n.packed import SERIAL, Threads
-from m3n.problem.examples import Blocks
+from m3n.problem.blocks import Blocks
 from m3n.problem.threaded import Answer, Batch, SlackBatch
 from m3n.structures.base import Examples, Structure
 
@@ -125,7 +125,7 @@ class Problem:
         self.threads = Threads(n_jobs)
         self.hard_calls = 0
         self.soft_calls = 0
-        self._parts: dict[tuple[int, int], list[Part]] = {}
+        self._pieces: dict[tuple[int, int], list[Piece]] = {}
 
     def _set_strength(self, lam: float, l1: float) -> None:
         self.lam, self.l1 = float(lam), float(l1)
@@ -154,7 +154,7 @@ class Problem:
         other = copy.copy(self)
         other._set_strength(lam, self.l1 if l1 is None else l1)
         other.hard_calls = other.soft_calls = 0
-        other._parts = {key: [Part(other, part.batch) for part in parts] for key, parts in self._parts.items()}
+        other._pieces = {key: [Piece(other, piece.batch) for piece in pieces] for key, pieces in self._pieces.items()}
         return other
 
     @property
@@ -212,7 +212,7 @@ class Problem:
         if self.rescale == "slack" and loss_scale != 1.0:
             raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
         batch = self._whole if block is None else self._batch(block)
-        self.hard_calls += batch.structure.n
+        self.count(hard=batch.structure.n)
         return batch.hard(w, loss_scale, self)
 
     def soft(self, w: np.ndarray, mu: float, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
@@ -223,7 +223,7 @@ class Problem:
                 "distribution does not factorise and has no marginals on cliques; use solvers of the max-oracle"
             )
         batch = self._whole if block is None else self._batch(block)
-        self.soft_calls += batch.structure.n
+        self.count(soft=batch.structure.n)
         return batch.soft(w, mu, loss_scale, self)
 
     def risk(self, w: np.ndarray) -> Answer:
@@ -236,14 +236,14 @@ class Problem:
         Returns max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight, and the
         best outputs as lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
         """
-        self.hard_calls += self.n
+        self.count(hard=self.n)
         return self._whole.outputs(w)
 
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
         if self.temperature:
             return self.penalty(w) + self.risk(w).value
-        self.hard_calls += self.n
+        self.count(hard=self.n)
         return self.penalty(w) + self._whole.margin(w) / self.n
 
     def penalty(self, w: np.ndarray) -> float:
@@ -260,15 +260,25 @@ class Problem:
         """The problem example by example, for compiled block methods."""
         return Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=self.rescale == "slack")
 
-    def parts(self, count: int, seed: int = 0) -> list[Part]:
-        """The examples cut at random into ``count`` parts of nearly equal size; kept for the next time."""
-        if (count, seed) not in self._parts:
-            parts = [Part(self, self._batch(block)) for block in self.cut(count, seed)]
-            self._parts = {(count, seed): parts}
-        return self._parts[count, seed]
+    def visit(self, sweep: Any, *arguments: Any, hard: int = 0, soft: int = 0) -> Any:
+        """Run compiled code that visits examples one by one; ``hard`` and ``soft`` say how often it asks."""
+        self.count(hard, soft)
+        return self.blocks.run(sweep, *arguments)
+
+    def count(self, hard: int = 0, soft: int = 0) -> None:
+        """Count oracle calls; whoever asks an oracle does so through this class, which counts here."""
+        self.hard_calls += hard
+        self.soft_calls += soft
+
+    def pieces(self, count: int, seed: int = 0) -> list[Piece]:
+        """The examples cut at random into ``count`` pieces of nearly equal size; kept for the next time."""
+        if (count, seed) not in self._pieces:
+            pieces = [Piece(self, self._batch(block)) for block in self.cut(count, seed)]
+            self._pieces = {(count, seed): pieces}
+        return self._pieces[count, seed]
 
     def cut(self, count: int, seed: int = 0) -> list[np.ndarray]:
-        """The examples of these parts; asking for them block by block keeps no copy of the data."""
+        """The examples of these pieces; asking for them block by block keeps no copy of the data."""
         order = np.random.default_rng(seed).permutation(self.n)
         return [np.sort(block) for block in np.array_split(order, count)]
 
@@ -288,7 +298,7 @@ class Problem:
         return self._kind(structure, self.features.select(rows), cost, gold, self.threads, weights)
 
 
-class Part:
+class Piece:
     """Some of a problem's examples, prepared for many calls: ``Problem.hard(w, block)`` prepares them every time."""
 
     def __init__(self, problem: Problem, batch: Batch):
@@ -297,7 +307,7 @@ class Part:
 
     def hard(self, w: np.ndarray) -> Answer:
         """Max-oracle on these examples (their share of the sums over n)."""
-        self.problem.hard_calls += self.batch.structure.n
+        self.problem.count(hard=self.batch.structure.n)
         return self.batch.hard(w, 1.0, self.problem)
 
 

@@ -131,7 +131,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
 
     def step(self, problem: Problem, state: BatchFrankWolfeState) -> BatchFrankWolfeState:
         """One pass: a visit to every batch, then perhaps a move of the centre."""
-        parts = problem.parts(len(state.shares), self.seed)
+        parts = problem.pieces(len(state.shares), self.seed)
         return self.visit_all(problem, state, lambda j, w: parts[j].hard(w))
 
     def visit_all(

@@ -221,7 +221,7 @@ class _Pass:
         """One sweep; working sets grow where the kernel finds no room."""
         at = 0
         while at < len(order):
-            at = self.problem.blocks.run(
+            at = self.problem.visit(
                 sweep, self.sets, self.totals, order, at, self.passes, ask, self.solver.move.pairwise,
                 self.problem.lam, self.u, self.lag, self.zeros, self.gaps,
             )  # fmt: skip
@@ -229,7 +229,7 @@ class _Pass:
                 self.sets = enlarged(self.sets)
         if ask:
             self.visited[order] = True
-            self.problem.hard_calls += len(order)
+            self.problem.count(hard=len(order))
 
     def state(self) -> BlockFrankWolfeState:
         """The new state, with the averages written out."""

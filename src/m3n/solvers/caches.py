@@ -9,7 +9,7 @@ import numpy as np
 
 from m3n.compiled.sweeps.caches import Caches
 from m3n.packed.ragged import numbers
-from m3n.problem.examples import Blocks
+from m3n.problem.blocks import Blocks
 
 FIRST_ROOM = 4
 FIRST_POOL = 16  # parts per example

@@ -97,10 +97,10 @@ def _append(
     """Ask the oracle about some examples; new constraints join the working sets, which grow where they must."""
     at = 0
     while at < len(order):
-        at = problem.blocks.run(append_violated, sets, order, at, stamp, eps, w, violations)
+        at = problem.visit(append_violated, sets, order, at, stamp, eps, w, violations)
         if at < len(order):
             sets = enlarged(sets)
-    problem.hard_calls += len(order)
+    problem.count(hard=len(order))
     return sets
 
 
@@ -113,7 +113,7 @@ def _solve(
     gaps, active, unused, zeros = np.full(problem.n, np.inf), np.arange(problem.n), w.copy(), np.zeros(problem.dim)
     arguments = problem.lam, w, unused, zeros, gaps
     for _ in range(MOST_SWEEPS):
-        problem.blocks.run(sweep, sets, totals, random.permutation(active), 0, 0, False, True, *arguments)
+        problem.visit(sweep, sets, totals, random.permutation(active), 0, 0, False, True, *arguments)
         if gaps.mean() <= precision:  # as seen in passing, at weights that have changed since: look again
             set_gaps(problem.blocks.rows, problem.blocks.costs, sets, w, gaps)
             if gaps.mean() <= precision:

@@ -111,8 +111,7 @@ def _ask(problem: Problem, state: OneSlackState) -> tuple[float, Plane, Sets | N
         return answer.value, Plane(answer.loss, answer.vector), None
     outputs, everyone = copied(state.outputs), np.arange(problem.n)
     arguments = outputs, everyone, 0, state.passes + 1, ALL, state.w, np.empty(problem.n)
-    problem.blocks.run(append_violated, *arguments)  # without weights there is always room
-    problem.hard_calls += problem.n
+    problem.visit(append_violated, *arguments, hard=problem.n)  # without weights there is always room
     return *_joint(problem, outputs, state.w), outputs
 
 

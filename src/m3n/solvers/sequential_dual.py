@@ -48,10 +48,10 @@ from typing import ClassVar
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.compiled.sweeps.caches import Caches, Support
+from m3n.compiled.sweeps.caches import Caches, Touched
 from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.problem import Problem
-from m3n.problem.examples import Blocks
+from m3n.problem.blocks import Blocks
 from m3n.solvers.base import Solver
 from m3n.solvers.caches import copied, gold_caches, roomier
 from m3n.solvers.hull import Point
@@ -217,7 +217,7 @@ class _Round:
         for piece in np.array_split(order, min(PIECES, len(order))):
             self._visit_online(piece)
             self._take_average()
-        self.problem.hard_calls += len(order)
+        self.problem.count(hard=len(order))
         pull = _pull(self.problem, self.caches)
         if self.passes == 1 and self.solver.proximity is None:
             self.kappa = pull * self.problem.lam
@@ -228,7 +228,7 @@ class _Round:
     def _visit_online(self, order: np.ndarray) -> None:
         at, golds = 0, (self.blocks.gold, self.blocks.gold_counts)
         while at < len(order):
-            at = self.blocks.run(
+            at = self.problem.visit(
                 online, self.caches, self.support, *golds, order, at, self.passes, self.scale, self.w, self.progress,
                 self.gaps, self.zeros,
             )  # fmt: skip
@@ -363,9 +363,9 @@ class _Round:
         self.w[self._listed] = w + kappa / (lam + kappa) * (ahead - centre)
 
 
-def _support(dim: int, listed: np.ndarray) -> Support:
+def _support(dim: int, listed: np.ndarray) -> Touched:
     """The support as kernels see it."""
-    support = Support(np.zeros(dim, np.bool_), np.empty(dim, np.int64), np.array([len(listed)]))
+    support = Touched(np.zeros(dim, np.bool_), np.empty(dim, np.int64), np.array([len(listed)]))
     support.member[listed] = True
     support.listed[: len(listed)] = listed
     return support

@@ -84,8 +84,8 @@ class Subgradient(Solver[SubgradientState]):
         blocks, lam = problem.blocks, problem.lam
         order = np.random.default_rng([self.seed, state.passes]).permutation(problem.n)
         v, r = state.last.copy(), state.weighted.copy()
-        t = float(blocks.run(sweep, blocks.gold, blocks.gold_counts, order, lam, state.visits, v, r))
-        problem.hard_calls += problem.n
+        gold = blocks.gold, blocks.gold_counts
+        t = float(problem.visit(sweep, *gold, order, lam, state.visits, v, r, hard=problem.n))
         factor = 2.0 / (lam * t * (t + 1.0))
         w = problem.combine((factor * (t + 1.0), -factor), (v, r))
         return SubgradientState(w, v, r, t, state.passes + 1)

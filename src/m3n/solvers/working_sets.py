@@ -9,7 +9,7 @@ import numpy as np
 
 from m3n.compiled.sweeps.working_sets import Sets, totals_of
 from m3n.problem import Problem
-from m3n.problem.examples import Blocks
+from m3n.problem.blocks import Blocks
 
 FIRST_ROOM = 4
 

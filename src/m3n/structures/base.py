@@ -22,7 +22,7 @@ from m3n.packed import SERIAL, Threads
 from m3n.structures.slack import search
 
 Parts = tuple[np.ndarray, ...]
-Rows = slice | np.ndarray | None  # which rows of an array belong to a selection; None: shared by all
+Selection = slice | np.ndarray | None  # which rows of an array belong to a selection; None: shared by all
 Examples = slice | np.ndarray
 
 
@@ -140,14 +140,14 @@ class Structure(ABC):
             array -= indicator
 
     @abstractmethod
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         """The structure of some examples only, and which rows of every array of theta are theirs."""
 
     @abstractmethod
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         """Every output of one example; for tests on tiny instances."""
 
-    def rows_of_labelling(self, examples: Examples) -> Rows:
+    def rows_of_labelling(self, examples: Examples) -> Selection:
         """Which entries of a labelling belong to some examples (default: those of the first array of theta)."""
         return self.select(examples)[1][0]
 
@@ -235,7 +235,7 @@ class AddingStructure(Structure):
         return np.ones(self.n) if weights is None else weights
 
 
-def _span(rows: Sequence[Rows], shape: tuple[int, ...]) -> np.ndarray | None:
+def _span(rows: Sequence[Selection], shape: tuple[int, ...]) -> np.ndarray | None:
     """The first rows of examples whose rows follow one another."""
     if rows[0] is None:
         return None

@@ -30,7 +30,7 @@ from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import mask, ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
+from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
 from m3n.structures.labels import Words, cut_labels, join_labels
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
@@ -205,7 +205,7 @@ class Chain(AddingStructure):
         threads.run(lane, threads.lanes(self.offsets))
         return scores
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         names = ("forbidden", "forbidden_start", "forbidden_end")
         masks: dict[str, Any] = dict(zip(names, self.masks, strict=True))
         part = Chain(self.lengths[examples], self.labels, edges=self.edges, **masks)

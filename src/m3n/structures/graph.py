@@ -25,7 +25,7 @@ from m3n.compiled.oracles.elimination_pairs import Pairs, pairs_for
 from m3n.compiled.oracles.graph_block import GraphSpace
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
+from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
 from m3n.structures.elimination import Bucket, Layout, Shape, TooWide, eliminate, forests, programme, table_entries
 from m3n.structures.factors import Factors
 from m3n.structures.labels import Words, cut_labels, join_labels
@@ -146,7 +146,7 @@ class Graph(AddingStructure):
             scores += np.bincount(owners, array.reshape(-1)[places], self.n)
         return scores
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         chosen = np.arange(self.n)[examples]
         rows = [None if span is None else ranges(span[chosen], np.diff(span)[chosen]) for span in self.spans()]
         part = copy.copy(self)

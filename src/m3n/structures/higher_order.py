@@ -25,7 +25,7 @@ from m3n.compiled.oracles.higher_order_block import HigherOrderSpace
 from m3n.compiled.oracles.higher_order_soft import soft
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
+from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
 from m3n.structures.histories import Histories
 from m3n.structures.labels import Words, cut_labels, join_labels
 from m3n.structures.lists import listed
@@ -183,7 +183,7 @@ class HigherOrderChain(AddingStructure):
         scores = np.add.reduceat(own, self.offsets[:-1])
         return scores + np.bincount(owner, self._joined(theta)[at], minlength=self.n)
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         part = self._with(self.lengths[examples])
         node = ranges(self.offsets[np.arange(self.n)[examples]], part.lengths)
         return part, (node, *(None for _ in self.shapes[1:]))

@@ -39,7 +39,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.structures.base import Examples, Rows, Structure
+from m3n.structures.base import Examples, Selection, Structure
 from m3n.structures.labels import Words, cut_labels, join_labels
 from m3n.structures.tree import Tree
 
@@ -125,7 +125,7 @@ class LoopyGraph(Tree):
         np.maximum.at(high, self.owner, labelling)
         return float(np.mean(low == high))
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         part, rows = super().select(examples)
         assert isinstance(part, LoopyGraph)
         part.owner, part.portion = self.owner[rows[0]], self.portion[rows[0]]

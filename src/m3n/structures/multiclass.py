@@ -13,7 +13,7 @@ import numpy as np
 from m3n.compiled.oracles.multiclass_block import MulticlassSpace
 from m3n.compiled.primitives import rows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Examples, Parts, Rows, Structure, check_labels
+from m3n.structures.base import Examples, Parts, Selection, Structure, check_labels
 
 
 class Multiclass(Structure):
@@ -94,7 +94,7 @@ class Multiclass(Structure):
     ) -> None:
         parts[0][np.arange(self.n), labelling] -= 1.0 if weights is None else weights
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
 
     def spans(self) -> tuple[np.ndarray | None, ...]:

@@ -26,7 +26,7 @@ from m3n.compiled.oracles.semi_markov_block import SemiMarkovSpace
 from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import mask, ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Rows, Structure
+from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
 from m3n.structures.lists import listed
 from m3n.structures.segments import Rules, Segments, bounds_of, log_counts
 
@@ -185,7 +185,7 @@ class SemiMarkov(AddingStructure):
         only = ((first < end) & (first + size > begin))[:, None] & ~without
         return [(4, without), (4, only)]
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Rows, ...]]:
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         part = SemiMarkov(self.lengths[examples], self.labels, self.bounds, **self._forbidden())
         chosen = np.arange(self.n)[examples]
         node, segment = (ranges(first[chosen], np.diff(first)[chosen]) for first in (self.offsets, self.cuts))

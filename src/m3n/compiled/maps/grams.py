@@ -23,7 +23,7 @@ PIECE = 512  # units whose kernel values stay in the nearest cache while all lab
 
 
 class KernelRows(NamedTuple):
-    """``Rows``, some of which are kernel expansions."""
+    """``MapRows``, some of which are kernel expansions."""
 
     pointers: np.ndarray
     runs: np.ndarray

@@ -1,6 +1,6 @@
 """Feature maps of either kind, as block methods see them.
 
-``Rows`` meet weights directly; among ``KernelRows`` some are kernel expansions (``maps.grams``). The functions
+``MapRows`` meet weights directly; among ``KernelRows`` some are kernel expansions (``maps.grams``). The functions
 below pick their implementation by the type of the rows, or of their entries, when a kernel is compiled, so the kernels
 of ordinary rows carry no trace of the others. In the interpreter they call the compiled one.
 """

@@ -1,7 +1,8 @@
-"""One part of a feature map in ``Rows``: its score, and its features added to a vector.
+"""One part of a feature map in ``MapRows``: its score, and its features added to a vector.
 
-``entries`` = (pointers, lists, runs, data, columns) of ``Rows``: a call hands over five arrays instead of all of them,
-as passing the whole named tuple costs more than the arithmetic. The usual case, runs without padding, has its own loop.
+``entries`` = (pointers, lists, runs, data, columns) of ``MapRows``: a call hands over five arrays instead of all of
+them, as passing the whole named tuple costs more than the arithmetic. The usual case, runs without padding, has its own
+loop.
 """
 
 import numpy as np

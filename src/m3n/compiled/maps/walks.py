@@ -1,4 +1,4 @@
-"""All rows of one example of a feature map in ``Rows``: their scores, and their features added to a vector."""
+"""All rows of one example of a feature map in ``MapRows``: their scores, and their features added to a vector."""
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.primitives.runs import add_lists, add_runs, ask, grow_lists, grow_runs, sum_lists, sum_runs

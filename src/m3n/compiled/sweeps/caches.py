@@ -39,7 +39,7 @@ class Caches(NamedTuple):
     size: np.ndarray  # (1,) how much of the pool is taken
 
 
-class Support(NamedTuple):
+class Touched(NamedTuple):
     """The weights that cached outputs touch, in order of appearance: all others are zero."""
 
     member: np.ndarray  # (dim,) whether a weight is among them

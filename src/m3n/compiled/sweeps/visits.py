@@ -4,7 +4,7 @@ An example's scores are one flat vector, its *local* theta: the rows of all part
 shared tables last or wherever the structure puts them. An output is the list of its *parts*, positions in that vector;
 its score is the sum over the list (a shared part that occurs twice is listed twice).
 
-Feature maps enter as ``Rows``: row r scores ``widths[r]`` neighbouring parts by
+Feature maps enter as ``MapRows``: row r scores ``widths[r]`` neighbouring parts by
 
     theta[at + j] = sum_e data[e] w[runs[e] + j],    pointers[r] <= e < pointers[r + 1]
 
@@ -28,7 +28,7 @@ from m3n.compiled.jit import compiled
 from m3n.compiled.maps.kinds import add_part, clear_part, entries_of, gather, grow_all, spread_part
 
 
-class Rows(NamedTuple):
+class MapRows(NamedTuple):
     """A feature map as sparse rows, and which rows every example uses."""
 
     pointers: np.ndarray  # (rows + 1,) entries of every row

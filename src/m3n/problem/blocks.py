@@ -16,7 +16,7 @@ from m3n.compiled.jit import uncached
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.compiled.sweeps.rescaling import SlackCosts
-from m3n.compiled.sweeps.visits import Costs, Rows
+from m3n.compiled.sweeps.visits import Costs, MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.losses import Cost
 from m3n.structures.base import Structure
@@ -179,7 +179,7 @@ def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndar
     return tuple(piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True))
 
 
-def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> Rows | KernelRows:
+def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> MapRows | KernelRows:
     """Which rows every example uses, array after array, and where their parts stand in its local theta."""
     first_rows = np.cumsum([0, *sparse.arrays])
     uses: list[np.ndarray] = []
@@ -221,7 +221,7 @@ def _parts_of(span: np.ndarray | None, shape: tuple[int, ...], n: int) -> np.nda
     return np.full(n, int(np.prod(shape))) if span is None else np.diff(span) * int(np.prod(shape[1:]))
 
 
-def _weigh(rows: Rows | KernelRows, weights: np.ndarray) -> Rows | KernelRows:
+def _weigh(rows: MapRows | KernelRows, weights: np.ndarray) -> MapRows | KernelRows:
     """Every use of a row becomes a row of its own, times the weight of the example that uses it."""
     scale = np.repeat(weights, np.diff(rows.first))
     counts = np.diff(rows.pointers)[rows.used]
@@ -243,7 +243,7 @@ def _weigh(rows: Rows | KernelRows, weights: np.ndarray) -> Rows | KernelRows:
     return weighed._replace(which=which, own_first=own_first, own=own)
 
 
-def _expanded(rows: Rows, gram: GramRows) -> KernelRows:
+def _expanded(rows: MapRows, gram: GramRows) -> KernelRows:
     """Rows of which some are kernel expansions."""
     which = np.ascontiguousarray(gram.which, dtype=np.int64)
     sizes = np.array([[len(matrix)] for matrix in gram.grams])
@@ -258,7 +258,7 @@ def _expanded(rows: Rows, gram: GramRows) -> KernelRows:
     return KernelRows(*rows._replace(squares=squares), which, bases, matrices, mixes, *own)
 
 
-def _own_units(rows: Rows | KernelRows, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _own_units(rows: MapRows | KernelRows, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For every example one row of each unit that it uses: where they begin, and the rows."""
     owner = np.repeat(np.arange(len(rows.sizes)), np.diff(rows.first))
     expanded = which[rows.used] >= 0
@@ -284,7 +284,7 @@ def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(views)
 
 
-def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
+def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     lengths = (bounds[..., 1] - bounds[..., 0]).T  # (n, arrays)
     flat = lengths.ravel()
     starts = np.cumsum(flat) - flat
@@ -302,4 +302,4 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> Rows:
     data = np.ascontiguousarray(sparse.data, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)
-    return Rows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)
+    return MapRows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)
