@@ -5,10 +5,12 @@ import pytest
 
 from m3n import Problem
 from m3n.compiled.jit import compiled
-from m3n.compiled.sweeps import visits as kernels
+from m3n.compiled.maps.costs import add_costs
+from m3n.compiled.oracles import hooks
+from m3n.compiled.sweeps import visits
 from m3n.features import Dense, Sparse, chain_features
 from m3n.losses import Hamming
-from m3n.problem.blocks import Blocks, PythonSpace
+from m3n.problem.blocks import Blocks
 from m3n.structures import Chain
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -33,39 +35,39 @@ PROBLEMS = [chain_problem, multiclass_problem, edge_problem]
 
 @compiled
 def all_best(space, rows, costs, w, values, parts, counts):
-    work = kernels.workspace(space)
+    work = hooks.workspace(space)
     theta = np.empty(rows.sizes.max())
     for i in range(rows.sizes.shape[0]):
         local = theta[: rows.sizes[i]]
-        kernels.gather(rows, i, w, local)
-        kernels.add_costs(costs, i, local, 1.0)
-        values[i], counts[i] = kernels.best(space, i, local, parts[i], work)
+        visits.gather(rows, i, w, local)
+        add_costs(costs, i, local, 1.0)
+        values[i], counts[i] = hooks.best(space, i, local, parts[i], work)
 
 
 @compiled
 def all_soft(space, rows, costs, w, mu, values, marginals):
-    work = kernels.workspace(space)
+    work = hooks.workspace(space)
     for i in range(rows.sizes.shape[0]):
         local = marginals[i, : rows.sizes[i]]
-        kernels.gather(rows, i, w, local)
-        kernels.add_costs(costs, i, local, 1.0)
-        values[i] = kernels.soft(space, i, local, mu, work)
+        visits.gather(rows, i, w, local)
+        add_costs(costs, i, local, 1.0)
+        values[i] = hooks.soft(space, i, local, mu, work)
 
 
 @compiled
 def all_worst(space, rows, costs, w, mass, values, parts, counts):
-    work = kernels.workspace(space)
+    work = hooks.workspace(space)
     theta = np.empty(rows.sizes.max())
     for i in range(rows.sizes.shape[0]):
         local = theta[: rows.sizes[i]]
-        kernels.gather(rows, i, w, local)
-        values[i], counts[i] = kernels.worst(space, i, local, mass[i], parts[i], work)
+        visits.gather(rows, i, w, local)
+        values[i], counts[i] = hooks.worst(space, i, local, mass[i], parts[i], work)
 
 
 def in_python(problem):
     """The same blocks with the structure's own methods in the interpreter."""
     blocks = Blocks(problem.structure, problem.features, problem.cost, problem.gold)
-    blocks.space, blocks.compiled = PythonSpace(problem.structure, problem.cost, problem.gold, blocks.weights), False
+    blocks.space = blocks.interpreted
     return blocks
 
 
@@ -89,7 +91,7 @@ def test_block_oracles_are_those_of_the_batch(make, random):
         np.testing.assert_array_equal(counts, expected_counts)
         np.testing.assert_array_equal(parts, expected)
         marginals = np.zeros((problem.n, blocks.largest))
-        blocks.run(all_soft, w, 0.7, values, marginals)
+        blocks.run(all_soft, w, 0.7, values, marginals, asks="soft")
         np.testing.assert_allclose(values, soft)
         for i in range(problem.n):
             answer = problem.soft(w, 0.7, np.array([i]))
@@ -102,17 +104,27 @@ def test_block_oracles_are_those_of_the_batch(make, random):
 
 @pytest.mark.parametrize("make", PROBLEMS)
 def test_default_parts_are_those_of_the_structure(make):
-    """What a structure lists quickly, the default lists slowly."""
+    """What a structure lists quickly, indicators of single examples say slowly."""
     from m3n.structures import Structure
 
     problem = make()
     structure = problem.structure
     parts, counts = structure.local_parts(problem.gold)
-    slow, slow_counts = Structure.local_parts(structure, problem.gold)
-    np.testing.assert_array_equal(counts, slow_counts)
+    slow, chosen = np.zeros_like(parts), []
+    for i in range(problem.n):
+        alone, rows = structure.select(np.array([i]))
+        encoded = alone.encode(problem.gold[structure.entries_of(np.array([i]))])
+        uses = np.concatenate([part.ravel() for part in encoded]).astype(int)
+        listed = np.repeat(np.arange(len(uses)), uses)
+        assert counts[i] == len(listed)
+        slow[i, : counts[i]] = listed
+        chosen.append(rows)
     np.testing.assert_array_equal(parts, slow)
-    for quick, careful in zip(structure.spans(), Structure.spans(structure), strict=True):
-        np.testing.assert_array_equal(quick, careful)
+    for quick, rows, shape in zip(structure.spans(), zip(*chosen, strict=True), structure.shapes, strict=True):
+        assert (quick is None) == (rows[0] is None)
+        if quick is not None:
+            counted = [len(np.arange(shape[0])[r]) for r in rows]
+            np.testing.assert_array_equal(quick, np.cumsum([0, *counted]))
     assert (Structure.most_parts(structure) >= structure.most_parts()).all()
 
 
@@ -173,7 +185,7 @@ def test_worst_output_on_the_support(make, random):
                 if theta[parts].sum() < best[i]:
                     best[i], chosen[i] = theta[parts].sum(), parts
     values, counts, parts = np.empty(problem.n), np.empty(problem.n, np.int64), np.zeros_like(blocks.gold)
-    blocks.run(all_worst, w, mass, values, parts, counts)
+    blocks.run(all_worst, w, mass, values, parts, counts, asks="support")
     np.testing.assert_allclose(values, best)
     for i in range(problem.n):
         np.testing.assert_array_equal(parts[i, : counts[i]], chosen[i])
@@ -181,7 +193,7 @@ def test_worst_output_on_the_support(make, random):
 
 @compiled
 def cliques_of(space, i, parts, out):
-    return kernels.cliques(space, i, parts, out)
+    return hooks.cliques(space, i, parts, out)
 
 
 def parts_of(structure, i, y):
@@ -205,16 +217,16 @@ def test_scatter_is_the_adjoint_and_spread_its_norm(make, random):
         delta = np.zeros(size)
         delta[touched] = random.normal(size=len(touched))
         out, zeros = np.zeros(problem.dim), np.zeros(problem.dim)
-        kernels.scatter(rows, i, delta, touched, len(touched), 2.0, out)
+        visits.scatter(rows, i, delta, touched, len(touched), 2.0, out)
         w = random.normal(size=problem.dim)
         assert w @ out == pytest.approx(2 * local_theta(problem, w, i) @ delta)
-        assert kernels.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(out @ out / 4)
+        assert visits.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(out @ out / 4)
         np.testing.assert_allclose(zeros, out / 2, atol=1e-12)
-        kernels.wipe(rows, i, delta, touched, len(touched), zeros)
+        visits.wipe(rows, i, delta, touched, len(touched), zeros)
         assert not zeros.any()
         one, two = np.zeros(problem.dim), np.zeros(problem.dim)
-        kernels.spread(rows, i, delta, touched, len(touched), zeros)
-        kernels.settle(rows, i, delta, touched, len(touched), zeros, 2.0, one, -3.0, two)
+        visits.spread(rows, i, delta, touched, len(touched), zeros)
+        visits.settle(rows, i, delta, touched, len(touched), zeros, 2.0, one, -3.0, two)
         np.testing.assert_allclose(one, out, atol=1e-12)
         np.testing.assert_allclose(two, -1.5 * out, atol=1e-12)
         assert not zeros.any()

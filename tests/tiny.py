@@ -61,9 +61,9 @@ class Enumerated:
         for i in range(structure.n):
             alone, rows = structure.select(np.array([i]))
             features = problem.features.select(rows)
-            span = structure.rows_of_labelling(np.array([i]))
+            span = structure.entries_of(np.array([i]))
             gold = features.adjoint(alone.encode(problem.gold[span])).copy()
-            cost = problem.cost.select(span, rows[1:])
+            cost = problem.cost.select(rows, [i])
             for y in structure.enumerate(i):
                 parts = alone.encode(y)
                 owner.append(i)

@@ -153,9 +153,10 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
     w = problem.features.refresh(np.random.default_rng(seed).normal(size=problem.dim))
     values, expected, radius = [], np.zeros(problem.dim), 0.0
     for i in range(problem.n):
-        alone, rows = problem.structure.select(np.array([i]))
-        mine = problem.structure.rows_of_labelling(np.array([i]))
-        features, cost = problem.features.select(rows), problem.cost.select(mine, rows[1:])
+        one = np.array([i])
+        alone, rows = problem.structure.select(one)
+        mine = problem.structure.entries_of(one)
+        features, cost = problem.features.select(rows), problem.cost.select(rows, one)
         gold = features.adjoint(alone.encode(problem.gold[mine]))
         outputs = [alone.encode(y) for y in problem.structure.enumerate(i)]
         ell = np.array([cost.expected(parts) for parts in outputs])

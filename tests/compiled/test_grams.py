@@ -6,10 +6,9 @@ import pytest
 from m3n import Problem
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.kinds import gather, scatter_all
-from m3n.compiled.sweeps import visits as kernels
+from m3n.compiled.sweeps import visits
 from m3n.features import CliqueKernel, Dense, Kernel, Scaled, Stack, Table, chain_features
 from m3n.losses import Hamming
-from m3n.problem.blocks import cut
 from m3n.solvers import SequentialDual, sequential_dual
 from m3n.structures import Chain
 from tests.tiny import iterates
@@ -72,7 +71,8 @@ def alone(problem, i):
 
 def adjoint(problem, i, delta):
     structure, features = alone(problem, i)
-    return features.adjoint(cut(delta, structure.shapes))
+    pieces = np.split(delta, np.cumsum([int(np.prod(shape)) for shape in structure.shapes])[:-1])
+    return features.adjoint(tuple(piece.reshape(s) for piece, s in zip(pieces, structure.shapes, strict=True)))
 
 
 def sparse_delta(problem, i, random):
@@ -112,7 +112,7 @@ def test_additions(problem, random):
         start = random_weights(problem, random)
         expected, few, all_of_them = start - 2.0 * adjoint(problem, i, delta), start.copy(), start.copy()
         scatter_all(rows, i, delta, -2.0, all_of_them)
-        kernels.scatter(rows, i, delta, np.arange(len(delta)), len(delta), -2.0, few)
+        visits.scatter(rows, i, delta, np.arange(len(delta)), len(delta), -2.0, few)
         np.testing.assert_allclose(all_of_them, expected, atol=1e-11)
         np.testing.assert_allclose(few, expected, atol=1e-11)
 
@@ -122,8 +122,8 @@ def test_a_move_tells_its_square(problem, random):
     for i in range(problem.n):
         delta, w = random.normal(size=rows.sizes[i]), random_weights(problem, random)
         moved, theta, vector = w.copy(), np.empty(rows.sizes[i]), adjoint(problem, i, delta)
-        kernels.local_scores(rows, costs, i, w, theta)
-        square = kernels.move_weights(rows, costs, i, delta, theta @ delta, -0.5, moved)
+        visits.local_scores(rows, costs, i, w, theta)
+        square = visits.move_weights(rows, costs, i, delta, theta @ delta, -0.5, moved)
         assert square == pytest.approx(problem.inner(vector, vector))
         np.testing.assert_allclose(moved, w - 0.5 * vector, atol=1e-11)
 
@@ -133,9 +133,9 @@ def test_the_square_of_a_few_parts(problem, random):
     for i in range(problem.n):
         delta, touched = sparse_delta(problem, i, random)
         vector = adjoint(problem, i, delta)
-        square = kernels.spread(rows, i, delta, touched, len(touched), dense)
+        square = visits.spread(rows, i, delta, touched, len(touched), dense)
         assert square == pytest.approx(problem.inner(vector, vector))
-        kernels.wipe(rows, i, delta, touched, len(touched), dense)
+        visits.wipe(rows, i, delta, touched, len(touched), dense)
         assert not dense.any()
 
 
@@ -144,13 +144,13 @@ def test_what_is_spread_scores_the_example_itself(problem, random):
     rows, dense = problem.blocks.rows, np.zeros(problem.dim)
     for i in range(problem.n):
         delta, touched = sparse_delta(problem, i, random)
-        kernels.spread(rows, i, delta, touched, len(touched), dense)
+        visits.spread(rows, i, delta, touched, len(touched), dense)
         theta, expected = np.empty((2, rows.sizes[i]))
         gather(rows, i, dense, theta)
         gather(rows, i, adjoint(problem, i, delta), expected)
         np.testing.assert_allclose(theta, expected, atol=1e-12)
         w, q = np.zeros((2, problem.dim))
-        kernels.settle(rows, i, delta, touched, len(touched), dense, 3.0, w, -2.0, q)
+        visits.settle(rows, i, delta, touched, len(touched), dense, 3.0, w, -2.0, q)
         assert not dense.any()
         np.testing.assert_allclose(w, 3.0 * adjoint(problem, i, delta), atol=1e-11)
         np.testing.assert_allclose(q, -2.0 * adjoint(problem, i, delta), atol=1e-11)
@@ -168,9 +168,9 @@ def test_weighted_examples(name, random):
         np.testing.assert_allclose(heavy, weighted.blocks.weights[i] * theta, atol=1e-12)
         delta, touched = sparse_delta(plain, i, random)
         vector = weighted.blocks.weights[i] * adjoint(plain, i, delta)
-        square = kernels.spread(weighted.blocks.rows, i, delta, touched, len(touched), dense)
+        square = visits.spread(weighted.blocks.rows, i, delta, touched, len(touched), dense)
         assert square == pytest.approx(plain.inner(vector, vector))
-        kernels.wipe(weighted.blocks.rows, i, delta, touched, len(touched), dense)
+        visits.wipe(weighted.blocks.rows, i, delta, touched, len(touched), dense)
 
 
 def test_squares_of_rows_bound_those_of_parts(problem):

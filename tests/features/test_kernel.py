@@ -115,9 +115,9 @@ def recomputed(problem, theta, square):
     total = 0.0
     for i in range(problem.n):
         alone, rows = problem.structure.select(np.array([i]))
-        span = problem.structure.rows_of_labelling(np.array([i]))
+        span = problem.structure.entries_of(np.array([i]))
         mine = [array if row is None else array[row] for array, row in zip(theta, rows, strict=True)]
-        cost, gold = problem.cost.select(span, rows[1:]), alone.encode(problem.gold[span])
+        cost, gold = problem.cost.select(rows, [i]), alone.encode(problem.gold[span])
         base = sum((a * b).sum() for a, b in zip(mine, gold, strict=True))
         outputs = [alone.encode(y) for y in problem.structure.enumerate(i)]
         scores = [sum((a * b).sum() for a, b in zip(mine, parts, strict=True)) for parts in outputs]

@@ -5,7 +5,7 @@ import pytest
 from sklearn.utils.class_weight import compute_class_weight
 
 from m3n.checks import check_problem
-from m3n.compiled.sweeps import visits as kernels
+from m3n.compiled.maps import costs as compiled_costs
 from m3n.losses import Cost, CostMatrix, EdgeHamming, Hamming, NoLoss, NormalizedHamming
 from m3n.packed import Threads
 from m3n.problem.blocks import Blocks
@@ -30,7 +30,7 @@ def test_cost_is_the_loss_of_every_output(name):
     loss, by_hand = CASES[name]
     cost = loss.cost(CHAIN, PACKED).checked(CHAIN, PACKED)
     for i, alone, rows, y in outputs():
-        expected, parts, mine = by_hand(i, GOLD[i], y), alone.encode(y), cost.select(rows[0], rows[1:])
+        expected, parts, mine = by_hand(i, GOLD[i], y), alone.encode(y), cost.select(rows, [i])
         assert mine.expected(parts) == pytest.approx(expected)
         theta = tuple(np.zeros(shape) for shape in alone.shapes)
         mine.add_to(theta, 2.0)
@@ -49,9 +49,9 @@ def test_blocks_see_the_same_loss(name, weights):
         listed, counts = alone.local_parts(y)
         indicator = np.concatenate([part.ravel() for part in alone.encode(y)])
         theta = np.zeros(len(indicator))
-        kernels.add_costs(blocks.costs, i, theta, -2.0)
-        assert kernels.loss_of(blocks.costs, i, listed[0], counts[0]) == pytest.approx(expected)
-        assert kernels.expected_loss(blocks.costs, i, indicator) == pytest.approx(expected)
+        compiled_costs.add_costs(blocks.costs, i, theta, -2.0)
+        assert compiled_costs.loss_of(blocks.costs, i, listed[0], counts[0]) == pytest.approx(expected)
+        assert compiled_costs.expected_costs(blocks.costs, i, indicator) == pytest.approx(expected)
         assert theta @ indicator == pytest.approx(-2.0 * expected)
 
 

@@ -35,7 +35,7 @@ def test_the_dual_is_that_of_the_marginals():
         beta = np.exp(scores - scores.max())
         beta /= beta.sum()
         entropy -= beta @ np.log(beta)
-        gold = features.adjoint(alone.encode(problem.gold[structure.rows_of_labelling(np.array([i]))]))
+        gold = features.adjoint(alone.encode(problem.gold[structure.entries_of(np.array([i]))]))
         vector += gold - sum(b * features.adjoint(parts) for b, parts in zip(beta, encoded, strict=True))
     np.testing.assert_allclose(state.w, vector / (problem.lam * problem.n), atol=1e-10)
     expected = entropy / problem.n - problem.lam / 2 * state.w @ state.w

@@ -45,7 +45,7 @@ def weights_count_examples(structure):
     for i, weight in enumerate(weights):
         alone, rows = structure.select(np.array([i]))
         mine = tuple(array.copy() if row is None else array[row].copy() for array, row in zip(theta, rows, strict=True))
-        answers = alone.soft(mine, 0.7)[1], alone.encode(labelling[structure.rows_of_labelling(np.array([i]))])
+        answers = alone.soft(mine, 0.7)[1], alone.encode(labelling[structure.entries_of(np.array([i]))])
         for totals, parts in zip((soft, hard), answers, strict=True):
             for total, row, part in zip(totals, rows, parts, strict=True):
                 total[... if row is None else row] += weight * part

@@ -4,22 +4,22 @@ import numpy as np
 from scipy.optimize import nnls
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.sweeps import visits as kernels
+from m3n.compiled.oracles import hooks
 
 
 @compiled
 def worst_of(space, i, theta, mass, parts):
-    return kernels.worst(space, i, theta, mass, parts, kernels.workspace(space))
+    return hooks.worst(space, i, theta, mass, parts, hooks.workspace(space))
 
 
 @compiled
 def cliques_of(space, i, parts, out):
-    return kernels.cliques(space, i, parts, out)
+    return hooks.cliques(space, i, parts, out)
 
 
 @compiled
 def range_of(space):
-    return kernels.clique_range(space)
+    return hooks.clique_range(space)
 
 
 def check_support(structure, theta, random):

@@ -142,7 +142,7 @@ class StructureTemplate:
             masks = alone.branches(outputs[one], outputs[other])
             assert bool(masks) == (one != other)
             if masks:
-                inside = np.array([[not parts[k][mask].any() for parts in encoded] for k, mask in masks])
+                inside = np.array([[not parts[k][mask].any() for parts in encoded] for k, mask, _ in masks])
                 np.testing.assert_array_equal(inside.sum(axis=0), 1)
                 assert inside[0, other]
                 assert inside[1, one]

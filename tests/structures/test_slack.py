@@ -65,8 +65,8 @@ def products(structure, theta, gold, cost, i):
     """Loss times margin and loss of every output of example i, written out."""
     alone, rows = structure.select(np.array([i]))
     mine = tuple(array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
-    span = structure.rows_of_labelling(np.array([i]))
-    own = cost.select(span, rows[1:])
+    span = structure.entries_of(np.array([i]))
+    own = cost.select(rows, [i])
     gold_score = alone.score(mine, gold[span])[0]
     for y in structure.enumerate(i):
         loss = own.expected(alone.encode(y))
@@ -77,7 +77,7 @@ def check(structure, theta, gold, cost, answer):
     values, labelling, losses = answer
     for i in range(structure.n):
         known = list(products(structure, theta, gold, cost, i))
-        span = structure.rows_of_labelling(np.array([i]))
+        span = structure.entries_of(np.array([i]))
         best = max(product for _, _, product in known)
         assert values[i] == pytest.approx(best, rel=1e-9, abs=1e-9)
         (attained,) = [(loss, product) for y, loss, product in known if np.array_equal(y, labelling[span])]

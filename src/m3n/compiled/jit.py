@@ -14,6 +14,7 @@ infinities, and a reordered sum would break "same seed, same result".
 
 import hashlib
 import os
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -36,7 +37,20 @@ def compiled(function: Callable[..., Any]) -> Any:
         with suppress(AttributeError):  # not public in Numba; a test notices if the stamp is lost
             file = dispatcher._cache._cache_file
             file._source_stamp = (file._source_stamp, fingerprint())
+            file._load_index = _forgiving(file._load_index)
     return dispatcher
+
+
+def _forgiving(load_index: Callable[[], Any]) -> Callable[[], Any]:
+    """An index that names types which are no longer there is an old one: nothing in it is of use."""
+
+    def load() -> Any:
+        try:
+            return load_index()
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            return {}
+
+    return load
 
 
 @cache

@@ -1,26 +1,34 @@
 """A problem example by example, for block-coordinate methods.
 
 The batch oracles of ``Problem`` answer for all examples at once. A block method visits one example at a time and uses
-the newest weights at every visit, thousands of times per pass: it runs compiled kernels on the plain arrays that are
-put together here. Structures without compiled functions of their own take the same kernels in the interpreter.
+the newest weights at every visit, thousands of times per pass: it runs compiled sweeps on the plain arrays that are
+put together here. For a structure without a compiled form of an oracle the same sweeps run in the interpreter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from m3n.compiled.jit import uncached
+from m3n.compiled.maps.costs import Costs
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
+from m3n.compiled.oracles.hooks import implemented
 from m3n.compiled.sweeps.rescaling import SlackCosts
-from m3n.compiled.sweeps.visits import Costs, MapRows
+from m3n.compiled.sweeps.visits import MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.losses import Cost
 from m3n.structures.base import Structure
 from m3n.structures.slack import InexactOracle
+
+HOOKS = {  # what the compiled form of an oracle needs
+    "hard": ("workspace", "best"),
+    "soft": ("workspace", "soft"),
+    "support": ("workspace", "best", "worst", "cliques", "clique_range"),
+    "slack": ("slack_workspace", "slack"),
+}
 
 
 class Blocks:
@@ -45,9 +53,9 @@ class Blocks:
     Attributes
     ----------
     space : named tuple or PythonSpace
-        The structure, as kernels see it.
+        The structure, as compiled code sees it.
     rows, costs : named tuples
-        The feature map and the loss, as kernels see them.
+        The feature map and the loss, as compiled code sees them.
     gold : array of int (n, most)
         The parts of every gold output; ``gold_counts`` (n,) of them are in use.
     most : array of int (n,)
@@ -66,30 +74,24 @@ class Blocks:
         slack: bool = False,
     ):
         spans = structure.spans()
-        self.n = structure.n
+        self.n, self.structure = structure.n, structure
         self.rows = _local(features.rows(), spans, structure)
-        if spans[0] is None:
-            raise TypeError(
-                f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
-            )
         self.weights = np.ones(self.n)
         if weights is not None:
             self.weights = weights
             self.rows = self.rows if slack else _weigh(self.rows, weights)
-        weight = cost.weight if weights is None else cost.weight * np.repeat(weights, np.diff(spans[0]))
-        single = _single_costs(cost, spans, structure.shapes, self.weights)
-        costs = Costs(cost.gold, weight, cost.table, spans[0], *single)
+        costs = _costs(cost, structure, weights, self.weights)
         self.most = structure.most_parts()
         self.gold, self.gold_counts = structure.local_parts(gold)
         self.costs: Any = costs
-        self.space = structure.space()
+        self.interpreted = PythonSpace(structure, cost, gold, self.weights)
+        compiled = structure.space()
+        self.space = self.interpreted if compiled is None else compiled
+        self.measured = not slack
         if slack:
             units = structure.loss_units(cost)
-            self.space = self.space if units is not None else None
+            self.measured = units is not None
             self.costs = self._slack_costs(costs, units)
-        self.compiled = self.space is not None
-        if not self.compiled:
-            self.space = PythonSpace(structure, cost, gold, self.weights)
 
     @property
     def largest(self) -> int:
@@ -105,19 +107,26 @@ class Blocks:
             counts = np.where(rows.which < 0, counts, rows.bases[rows.which, 2])
         return float(counts[rows.used].mean()) if len(rows.used) else 0.0
 
-    def run(self, kernel: Any, *arguments: Any) -> Any:
-        """Call a kernel with space, rows and costs before its arguments: compiled if the structure allows it."""
-        return self._chosen(kernel)(self.space, self.rows, self.costs, *arguments)
+    def run(self, sweep: Any, *arguments: Any, asks: str = "hard") -> Any:
+        """Call a sweep with space, rows and costs before its arguments: compiled if the structure allows it.
+
+        ``asks`` names the oracle that the sweep calls: "hard", "soft" or "support".
+        """
+        if not self.compiles(asks):
+            return sweep.py_func(self.interpreted, self.rows, self.costs, *arguments)
+        ours = type(self.space).__module__.startswith("m3n.")
+        chosen = sweep if ours else uncached(sweep)  # a change of foreign code must not meet old machine code
+        return chosen(self.space, self.rows, self.costs, *arguments)
+
+    def compiles(self, asks: str) -> bool:
+        """Whether the structure has compiled forms of what an oracle needs."""
+        slack = isinstance(self.costs, SlackCosts)
+        hooks = HOOKS["slack" if slack and asks == "hard" else asks]
+        return self.measured and implemented(hooks, type(self.space))
 
     def _slack_costs(self, costs: Costs, units: tuple[np.ndarray, np.ndarray] | None) -> SlackCosts:
         unit, levels = (np.ones(self.n), np.ones(self.n, np.int64)) if units is None else units
         return SlackCosts(costs, unit * self.weights, levels, self.gold, self.gold_counts)
-
-    def _chosen(self, kernel: Any) -> Callable[..., Any]:
-        if not self.compiled:
-            return kernel.py_func
-        ours = type(self.space).__module__.startswith("m3n.")
-        return kernel if ours else uncached(kernel)  # a change of foreign code must not meet old machine code
 
 
 class PythonSpace:
@@ -143,40 +152,34 @@ class PythonSpace:
 
     def best(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
         """Max-oracle of example i."""
-        alone, _ = self.structure.select(np.array([i]))
-        values, labelling = alone.hard(cut(theta, alone.shapes))
-        return float(values[0]), _list(alone, labelling, parts)
+        found = np.sort(np.asarray(self.structure.best(i, self._cut(i, theta)), dtype=np.int64))
+        parts[: len(found)] = found
+        return float(theta[found].sum()), len(found)
 
     def slack(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
         """Max-oracle of slack rescaling of example i."""
-        alone, rows = self.structure.select(np.array([i]))
-        span = self.structure.rows_of_labelling(np.array([i]))
-        cost = self.cost.select(span, rows[1:])
+        one = np.array([i])
+        alone, rows = self.structure.select(one)
+        gold, cost = self.gold[self.structure.entries_of(one)], self.cost.select(rows, one)
         try:
-            values, labelling, _ = alone.slack(cut(theta, alone.shapes), self.gold[span], cost)
+            values, output, _ = alone.slack(self._cut(i, theta), gold, cost)
         except InexactOracle as error:
             raise InexactOracle(i, error.best, error.bound, error.reason) from None
-        return float(self.weights[i] * values[0]), _list(alone, labelling, parts)
+        listed, counts = alone.local_parts(output)
+        parts[: counts[0]] = listed[0, : counts[0]]
+        return float(self.weights[i] * values[0]), int(counts[0])
 
     def soft(self, i: int, theta: np.ndarray, mu: float) -> float:
         """Exp-oracle of example i."""
-        alone, _ = self.structure.select(np.array([i]))
-        values, marginals = alone.soft(tuple(a.copy() for a in cut(theta, alone.shapes)), mu)
+        value, marginals = self.structure.marginals(i, self._cut(i, theta), mu)
         theta[:] = np.concatenate([m.ravel() for m in marginals])
-        return float(values[0])
+        return value
 
-
-def _list(alone: Structure, labelling: np.ndarray, parts: np.ndarray) -> int:
-    """Write the parts of the only example's output to ``parts``; their number."""
-    listed, counts = alone.local_parts(labelling)
-    parts[: counts[0]] = listed[0, : counts[0]]
-    return int(counts[0])
-
-
-def cut(theta: np.ndarray, shapes: tuple[tuple[int, ...], ...]) -> tuple[np.ndarray, ...]:
-    """A local theta as the part arrays of a structure with one example."""
-    pieces = np.split(theta, np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
-    return tuple(piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=True))
+    def _cut(self, i: int, theta: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A local theta as the example's own part arrays."""
+        pieces = np.split(theta, self.structure.layout.before[1:, i])
+        kinds = zip(pieces, self.structure.shapes, self.structure.spans(), strict=True)
+        return tuple(p.reshape(shape if span is None else (-1, *shape[1:])) for p, shape, span in kinds)
 
 
 def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> MapRows | KernelRows:
@@ -194,9 +197,22 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
     return rows if sparse.gram is None else _expanded(rows, sparse.gram)
 
 
-def _single_costs(
-    cost: Cost, spans: tuple[np.ndarray | None, ...], shapes: tuple[tuple[int, ...], ...], weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _costs(cost: Cost, structure: Structure, given: np.ndarray | None, weights: np.ndarray) -> Costs:
+    """The loss as compiled code sees it, times the weights of the examples."""
+    first, weight = np.zeros(structure.n + 1, np.int64), cost.weight
+    if len(cost.gold):
+        rows = structure.spans()[0]
+        if rows is None:
+            raise TypeError(
+                f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
+            )
+        first = rows
+        weight = cost.weight if given is None else cost.weight * np.repeat(given, np.diff(first))
+    constants = np.zeros(structure.n) if cost.constant is None else cost.constant * weights
+    return Costs(cost.gold, weight, cost.table, first, *_single_costs(cost, structure, weights), constants)
+
+
+def _single_costs(cost: Cost, structure: Structure, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Costs of single parts, times the weight of their example, as ``Costs`` wants them.
 
     An example's list reaches from its first array with such costs to its last; what lies between costs nothing.
@@ -204,8 +220,7 @@ def _single_costs(
     named = {k: part for k, part in enumerate(cost.parts) if part is not None}
     if not named:
         return np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64)
-    lengths = np.stack([_parts_of(span, shape, len(weights)) for span, shape in zip(spans, shapes, strict=True)])
-    before = np.cumsum(lengths, axis=0) - lengths  # (arrays, n) where an array begins in the local theta
+    lengths, before, _ = structure.layout
     places, last = before[min(named)], max(named)
     starts = np.concatenate([[0], np.cumsum(before[last] + lengths[last] - places)])
     values = np.zeros(starts[-1])
@@ -214,11 +229,6 @@ def _single_costs(
         at = np.repeat(shift, lengths[k]) + np.arange(lengths[k].sum())
         values[at] = part.ravel() * np.repeat(weights, lengths[k])
     return values, starts, places
-
-
-def _parts_of(span: np.ndarray | None, shape: tuple[int, ...], n: int) -> np.ndarray:
-    """How many parts of an array every example uses."""
-    return np.full(n, int(np.prod(shape))) if span is None else np.diff(span) * int(np.prod(shape[1:]))
 
 
 def _weigh(rows: MapRows | KernelRows, weights: np.ndarray) -> MapRows | KernelRows:

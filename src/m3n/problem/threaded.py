@@ -1,97 +1,111 @@
-"""One pass over some examples: scores, oracle, adjoint, for margin and for slack rescaling."""
+"""A pass on threads of this machine: scores, oracle, adjoint, for margin and for slack rescaling."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from m3n.features.base import FeatureMap
 from m3n.losses.base import Cost
 from m3n.packed import Threads
-from m3n.structures.base import Parts, Structure
-
-if TYPE_CHECKING:
-    from m3n.problem import Problem
+from m3n.problem.passes import Answer
+from m3n.structures.base import Examples, Parts, Structure
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What an oracle says about a distribution over outputs (a point mass for the max-oracle).
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Some training data: all that a pass is made of."""
 
-    Attributes
-    ----------
-    value : float
-        1/n sum_i of the maximum, or of mu log sum exp, of ``loss_scale * ell_i(y) - <w, psi_i(y)>``; with slack
-        rescaling of the maximum of ``ell_i(y) (1 - <w, psi_i(y)>)``.
-    vector : array (dim,)
-        sum_iy alpha_i(y) psi_i(y); with slack rescaling sum_iy alpha_i(y) ell_i(y) psi_i(y).
-    loss : float
-        sum_iy alpha_i(y) ell_i(y).
-    offset : float
-        loss + T H(alpha), the part of D besides the square; equal to ``loss`` at temperature 0.
-    """
+    structure: Structure
+    features: FeatureMap
+    cost: Cost
+    gold: np.ndarray  # packed
+    weights: np.ndarray | None  # (n,) of the examples
+    total: int  # examples of the whole problem
+    temperature: float
 
-    value: float
-    vector: np.ndarray
-    loss: float
-    offset: float
+    def over(self, examples: Examples) -> Training:
+        """Those of some examples."""
+        structure, rows = self.structure.select(examples)
+        return replace(
+            self,
+            structure=structure,
+            features=self.features.select(rows),
+            cost=self.cost.select(rows, examples),
+            gold=self.gold[self.structure.entries_of(examples)],
+            weights=None if self.weights is None else self.weights[examples],
+        )
 
 
-class Batch:
+class ThreadedPass:
     """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta.
 
-    Gold needs no vector of its own. Its score under w is read off theta (its cost is zero), and its parts are taken out
-    of the marginals before the adjoint, which then gives sum alpha psi at once. For the max-oracle what remains are the
-    positions at which gold and the answer differ.
+    Gold needs no vector of its own. Its score under w is read off theta, and its parts are taken out of the marginals
+    before the adjoint, which then gives sum alpha psi at once. For the max-oracle what remains are the parts in which
+    gold and the answer differ. As gold's loss is 0, the constant of the loss cancels where its score is subtracted.
     """
 
-    def __init__(
-        self,
-        structure: Structure,
-        features: FeatureMap,
-        cost: Cost,
-        gold: np.ndarray,
-        threads: Threads,
-        weights: np.ndarray | None,
-    ):
-        self.structure = structure
-        self.features = features
-        self.cost = cost
-        self.gold = gold
-        self.threads = threads
-        self.weights = weights
-        self.weighing: dict[str, Any] = {} if weights is None else {"weights": weights}
-        self.buffer = structure.empty()
+    def __init__(self, data: Training, threads: Threads):
+        self.data, self.threads = data, threads
+        self.structure, self.features, self.cost, self.gold = data.structure, data.features, data.cost, data.gold
+        self.n, self.dim, self.temperature = data.structure.n, data.features.dim, data.temperature
+        self.weights = data.weights
+        self.weighing: dict[str, Any] = {} if data.weights is None else {"weights": data.weights}
+        self.buffer = data.structure.empty()
 
-    def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
+    @property
+    def oracles(self) -> frozenset[str]:
+        """Those of the structure."""
+        return self.structure.oracles
+
+    def over(self, examples: Examples) -> ThreadedPass:
+        """The same over some examples, with a buffer of its own."""
+        return type(self)(self.data.over(examples), self.threads)
+
+    def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
+        """Max-oracle, summed up."""
         theta, gold = self._theta(w, loss_scale)
-        values, labelling = self.structure.hard(theta, self.threads)
-        parts = self.structure.encode(labelling, out=self.buffer, **self.weighing)
-        value, vector, loss = self._answer(w, values, gold, parts, problem)
+        values, outputs = self.structure.hard(theta, self.threads)
+        parts = self.structure.encode(outputs, out=self.buffer, **self.weighing)
+        value, vector, loss = self._answer(w, values, gold, parts)
         return Answer(value, vector, loss, loss)
 
-    def soft(self, w: np.ndarray, mu: float, loss_scale: float, problem: Problem) -> Answer:
+    def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
+        """Exp-oracle at temperature mu, summed up."""
         theta, gold = self._theta(w, loss_scale)
         values, marginals = self.structure.soft(theta, mu, self.threads, **self.weighing)
-        value, vector, loss = self._answer(w, values, gold, marginals, problem)
-        entropy = (value - loss_scale * loss + problem.inner(w, vector)) / mu if problem.temperature else 0.0
-        return Answer(value, vector, loss, loss + problem.temperature * entropy)
+        value, vector, loss = self._answer(w, values, gold, marginals)
+        heat, entropy = self.temperature, 0.0
+        if heat:
+            entropy = (value - loss_scale * loss + self.features.inner(w, vector)) / mu
+        return Answer(value, vector, loss, loss + heat * entropy)
 
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        margins, labelling = self._margins(w)
-        return margins, *self.structure.local_parts(labelling)
+        """Margins and lists of parts of the max-oracle's outputs."""
+        margins, outputs = self._best(w)
+        return margins, *self.structure.local_parts(outputs)
 
-    def margin(self, w: np.ndarray) -> float:
-        """Sum over the examples of max_y { ell_i(y) - <w, psi_i(y)> }, without the outputs that attain it."""
-        return float(self._margins(w)[0].sum())
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """What the max-oracle attains."""
+        return self._best(w)[0]
 
-    def _margins(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def diameter(self) -> float:
+        """The share of these examples in the mean diameter."""
+        sizes = self.structure.diameter()
+        return float((sizes if self.weights is None else self.weights * sizes).sum()) / self.data.total
+
+    def radius(self) -> float:
+        """A bound on the largest |psi_i(y)|."""
+        return self.structure.radius(self.features.norms())
+
+    def _best(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margins and outputs of the max-oracle."""
         theta, gold = self._theta(w, 1.0)
-        values, labelling = self.structure.hard(theta, self.threads)
+        values, outputs = self.structure.hard(theta, self.threads)
         _check_finite(values, w)
-        return self._weighted(values - gold), labelling
+        return self._weighted(values - gold), outputs
 
     def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
         """The scores of all parts, and of the gold outputs (n,)."""
@@ -100,48 +114,59 @@ class Batch:
         return theta, self.structure.score(theta, self.gold, self.threads)
 
     def _answer(
-        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, problem: Problem
+        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts
     ) -> tuple[float, np.ndarray, float]:
         _check_finite(values, w)
-        loss = self.cost.expected(parts, self.threads)
+        loss, total = self.cost.expected(parts, self.threads, self.weights), self.data.total
         self.structure.subtract(self.gold, parts, self.threads, **self.weighing)
-        vector = np.zeros(problem.dim)
-        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
-        return float(self._weighted(values - gold).sum()) / problem.n, vector, loss / problem.n
+        return float(self._weighted(values - gold).sum()) / total, self._vector(parts), loss / total
+
+    def _vector(self, parts: Parts) -> np.ndarray:
+        vector = np.zeros(self.dim)
+        self.features.add_adjoint(parts, -1 / self.data.total, vector, self.threads)
+        return vector
 
     def _weighted(self, margins: np.ndarray) -> np.ndarray:
         return margins if self.weights is None else self.weights * margins
 
 
-class SlackBatch(Batch):
-    """One pass of slack rescaling over some examples, in one buffer in the layout of theta.
+class SlackPass(ThreadedPass):
+    """One pass of slack rescaling over some examples.
 
     Every example counts as often as its answer's loss says, times its own weight; that of gold's features is the same.
     """
 
-    def hard(self, w: np.ndarray, loss_scale: float, problem: Problem) -> Answer:
-        values, labelling, losses = self._products(w)
-        parts = self.structure.encode(labelling, out=self.buffer, weights=losses)
+    @property
+    def oracles(self) -> frozenset[str]:
+        """The max-oracle, if there is one."""
+        return self.structure.oracles & {"hard"}
+
+    def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
+        """Max-oracle, summed up."""
+        if loss_scale != 1.0:
+            raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
+        values, outputs, losses = self._products(w)
+        parts = self.structure.encode(outputs, out=self.buffer, weights=losses)
         self.structure.subtract(self.gold, parts, self.threads, weights=losses)
-        vector = np.zeros(problem.dim)
-        self.features.add_adjoint(parts, -1 / problem.n, vector, self.threads)
-        loss = float(losses.sum()) / problem.n
-        return Answer(float(values.sum()) / problem.n, vector, loss, loss)
+        loss = float(losses.sum()) / self.data.total
+        return Answer(float(values.sum()) / self.data.total, self._vector(parts), loss, loss)
 
-    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        values, labelling, _ = self._products(w)
-        return values, *self.structure.local_parts(labelling)
+    def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
+        """There is none."""
+        raise TypeError(
+            "slack rescaling has no exp-oracle: ell(y) multiplies the score of the whole output, so the Gibbs "
+            "distribution does not factorise and has no marginals on cliques; use solvers of the max-oracle"
+        )
 
-    def margin(self, w: np.ndarray) -> float:
-        """Sum over the examples of max_y ell_i(y) (1 - <w, psi_i(y)>), without the outputs that attain it."""
-        return float(self._products(w)[0].sum())
+    def _best(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._products(w)[:2]
 
     def _products(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values, outputs and losses of the max-oracle; values and losses times the weights."""
         theta = self.features.scores(w, self.buffer, self.threads)
-        values, labelling, losses = self.structure.slack(theta, self.gold, self.cost, self.threads)
+        values, outputs, losses = self.structure.slack(theta, self.gold, self.cost, self.threads)
         _check_finite(values, w)
-        return self._weighted(values), labelling, self._weighted(losses)
+        return self._weighted(values), outputs, self._weighted(losses)
 
 
 def _check_finite(values: np.ndarray, w: np.ndarray) -> None:

@@ -111,7 +111,7 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
         blocks = problem.blocks
     except TypeError as obstacle:  # the map cannot be written out example by example
         return Choice(LBFGS(), f"no visits of single examples ({obstacle}): L-BFGS asks for all at once")
-    if not blocks.compiled:
+    if not blocks.compiles("soft"):
         return Choice(LBFGS(), f"{type(problem.structure).__name__} has no compiled visits of single examples")
     if 16 * int(blocks.rows.sizes.sum()) > MOST_BYTES:
         return Choice(LBFGS(), "the dual point of all examples would be too large for memory")

@@ -76,7 +76,7 @@ class Memory:
         self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, kappa, np.zeros(n, bool))
         self.w = np.zeros(problem.dim)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
-        problem.visit(fill, self.point, blocks.gold, blocks.gold_counts, problem.lam, self.w, soft=n)
+        problem.visit(fill, self.point, blocks.gold, blocks.gold_counts, problem.lam, self.w, asks="soft", soft=n)
 
     def advance(self, problem: Problem, seed: int) -> None:
         """One pass over the examples in random order."""
@@ -84,7 +84,7 @@ class Memory:
         steps, self.steps = self.steps + 1, -1
         heats = problem.temperature * problem.blocks.weights
         arguments = self.point, order, heats, problem.lam, steps, self.w
-        problem.count(soft=int(problem.visit(sweep, *arguments)))
+        problem.count(soft=int(problem.visit(sweep, *arguments, asks="soft")))
         self.steps = steps
 
     def dual(self, problem: Problem) -> float:

@@ -65,7 +65,7 @@ def init(problem: Problem) -> OnlineState:
         eta[:] = np.minimum(1.0, 1.0 / (problem.temperature * blocks.weights))
     dual = Potentials(starts, potentials, np.zeros_like(potentials), np.zeros(n), np.zeros(n), eta, failed)
     u = np.zeros(problem.dim)
-    problem.visit(fill, dual, blocks.gold, blocks.gold_counts, problem.lam, u, soft=n)
+    problem.visit(fill, dual, blocks.gold, blocks.gold_counts, problem.lam, u, asks="soft", soft=n)
     return OnlineState(u, u, dual, _dual(problem, dual, u))
 
 
@@ -74,7 +74,7 @@ def step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
     dual, u = Potentials(*(array.copy() for array in state.potentials)), state.u.copy()
     order = np.random.default_rng([seed, state.passes]).permutation(problem.n)
     arguments = dual, order, problem.temperature * problem.blocks.weights, problem.lam, u
-    problem.count(soft=int(problem.visit(sweep, *arguments)))
+    problem.count(soft=int(problem.visit(sweep, *arguments, asks="soft")))
     passes = state.passes + 1
     rho = 1.0 if problem.temperature else 2.0 / (passes + 1)
     return OnlineState(u, problem.combine((1 - rho, rho), (state.w, u)), dual, _dual(problem, dual, u), passes)

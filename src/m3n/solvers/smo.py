@@ -86,7 +86,7 @@ class SMO(Solver[SMOState]):
         w, b, gaps, masses = state.w.copy(), np.array([state.b]), state.gaps.copy(), _copied(state.masses)
         zeros, at, most = np.zeros(problem.dim), 0, int(problem.blocks.most.max())
         while True:
-            at = problem.visit(sweep, masses, most, now, at, problem.lam, w, b, zeros, gaps)
+            at = problem.visit(sweep, masses, most, now, at, problem.lam, w, b, zeros, gaps, asks="support")
             if at == len(now):
                 break
             masses = _enlarged(masses)
@@ -99,7 +99,7 @@ def _gold(problem: Problem) -> Masses:
     blocks = problem.blocks
     ids = np.zeros_like(blocks.gold)
     used = np.zeros(problem.n, np.int64)
-    problem.visit(list_cliques, blocks.gold, ids, used)
+    problem.visit(list_cliques, blocks.gold, ids, used, asks="support")
     room = 2 * int(used.max())
     wide = np.zeros((problem.n, room), np.int64)
     wide[:, : min(room, ids.shape[1])] = ids[:, :room]

@@ -1,29 +1,53 @@
 """What an output space must offer.
 
 A structure describes n finite output sets Y_1..Y_n at once (a *packed batch*). It works in score space: ``theta`` is a
-tuple of arrays, one per kind of part, and the score of an output is the sum of the scores of its parts. Marginals and
-indicators of outputs come in the same tuple of arrays, so ``<theta, encode(y)>`` is the total score of y. An array may
-hold one row per part of every example (node scores) or be shared by all examples (a transition table); the marginals of
-a shared array are summed over everything that uses it.
+tuple of arrays, one per kind of part, and an output is a multiset of parts whose scores add up. Marginals and
+indicators of outputs come in the same tuple of arrays, so ``<theta, encode(y)>`` is the score of y. An array may hold
+rows of its own for every example (node scores) or be shared by all examples (a transition table); the marginals of a
+shared array are summed over everything that uses it.
 
-An output of the whole batch is kept compactly as a *labelling*, one integer array; ``pack`` makes it from what the user
-wrote, ``unpack`` turns it back, ``encode`` gives its parts.
+An example sees its *own theta*: its rows of every array, and shared arrays as they are. A part is a position in that,
+all arrays flattened one after another. A structure has to say
+
+- ``n``, ``shapes`` and ``spans()``: the arrays, and which rows belong to which example;
+- ``parts_of`` and ``output_of``: the parts of an output as the user writes it, and back;
+- ``best``: the max-oracle of one example.
+
+If it can, also ``marginals`` (the exp-oracle of one example), or ``smoothed`` (a smoothed maximum with a prox of its
+own) with ``diameter``. Everything else has defaults that follow from these: passes over a batch on threads, scores,
+indicators, selections, slack rescaling. A structure that knows a quicker way overrides them: compiled oracles of single
+examples through ``space``, or whole passes, ``hard`` and ``soft``.
+
+Outputs of a batch are kept *packed*, in one integer array. The default layout lists the parts of every example, in
+ascending order, with room for ``most_parts()``, -1 where that is not used up.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from m3n.compiled.oracles import driver
+from m3n.compiled.oracles.hooks import implemented
 from m3n.packed import SERIAL, Threads
-from m3n.structures.slack import search
+from m3n.packed.ragged import numbers, ranges
+from m3n.structures.slack import Restriction, search
 
 Parts = tuple[np.ndarray, ...]
-Selection = slice | np.ndarray | None  # which rows of an array belong to a selection; None: shared by all
+Selection = slice | np.ndarray | None  # which rows of an array belong to some examples; None: shared by all
 Examples = slice | np.ndarray
+
+
+class Layout(NamedTuple):
+    """Where the arrays of theta stand in the own theta of every example."""
+
+    lengths: np.ndarray  # (arrays, n) parts
+    before: np.ndarray  # (arrays, n) parts of earlier arrays
+    first: np.ndarray  # (arrays, n) first part in the whole array, flattened
 
 
 class Structure(ABC):
@@ -32,8 +56,9 @@ class Structure(ABC):
     Attributes
     ----------
     oracles : frozenset of str
-        The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"support"`` (minimise over
-        the outputs whose cliques all have mass; only as a compiled function of its ``space``).
+        The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"smoothed"`` (maximise
+        with a prox of its own), ``"support"`` (minimise over the outputs whose cliques all have mass; only as a
+        compiled function of its ``space``). By default those whose methods it defines.
     one_label_per_row : bool
         Whether every output has exactly one label in each row of the first array of theta, the one that ``labels_of``
         names, and ``hard`` takes scores of -inf; the search for slack rescaling then divides outputs by their labels.
@@ -45,24 +70,109 @@ class Structure(ABC):
         Shapes of the arrays of theta.
     """
 
-    oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft"})
     one_label_per_row: ClassVar[bool] = False
     relaxed: ClassVar[bool] = False
     n: int
     shapes: tuple[tuple[int, ...], ...]
 
-    @abstractmethod
-    def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
-        """Max-oracle: best score of every example (n,) and the best labelling. ``theta`` is left alone."""
+    @property
+    def oracles(self) -> frozenset[str]:
+        methods = {"hard": ("hard", "best"), "soft": ("soft", "marginals"), "smoothed": ("smoothed",)}
+        return frozenset(oracle for oracle, names in methods.items() if self._defines(*names))
 
-    @abstractmethod
+    def spans(self) -> tuple[np.ndarray | None, ...]:
+        """For every array of theta the first row of each example, n + 1 numbers; None where it is shared by all."""
+        raise TypeError(f"{type(self).__name__} does not say which rows of theta belong to which example: define spans")
+
+    # one example
+
+    def best(self, example: int, theta: Parts) -> np.ndarray | Sequence[int]:
+        """Max-oracle of one example: the parts of its best output, in any order. ``theta``, its own, is left alone."""
+        if not self._defines("hard"):
+            raise TypeError(f"{type(self).__name__} defines neither best, for one example, nor hard, for all of them")
+        alone, _ = self.select(np.array([example]))
+        parts, counts = alone.local_parts(alone.hard(theta)[1])
+        return parts[0, : counts[0]]
+
+    def marginals(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
+        """Exp-oracle of one example: mu log sum exp(score/mu), and the marginals of its own parts."""
+        if not self._defines("soft"):
+            raise TypeError(f"{type(self).__name__} has no exp-oracle: it defines neither marginals nor soft")
+        alone, _ = self.select(np.array([example]))
+        values, parts = alone.soft(tuple(array.copy() for array in theta), mu)
+        return float(values[0]), parts
+
+    def smoothed(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
+        """max over mean parts m of <theta, m> + mu h(m), and m, for a structure without a quick exp-oracle.
+
+        h is strictly concave on the convex hull of the outputs, 0 at every output and at most ``diameter()``; for the
+        exp-oracle it is the entropy. Whoever smooths the maximum in order to minimise it may take this h instead.
+        """
+        raise TypeError(f"{type(self).__name__} has no smoothed oracle")
+
+    def parts_of(self, output: Any, example: int) -> np.ndarray | Sequence[int]:
+        """The parts of an output as the user writes it, in any order; an error says what is wrong with it."""
+        raise TypeError(f"{type(self).__name__} does not say what the parts of an output are: define parts_of")
+
+    def output_of(self, parts: np.ndarray, example: int) -> Any:
+        """The output that has these parts, as the user writes it."""
+        raise TypeError(f"{type(self).__name__} does not say which output some parts are: define output_of")
+
+    def enumerate(self, example: int) -> Iterator[np.ndarray]:
+        """Every output of one example, packed; for tests on tiny instances."""
+        raise TypeError(f"{type(self).__name__} does not enumerate its outputs")
+
+    # all examples
+
+    def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
+        """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
+        values, packed, space = np.empty(self.n), np.full(int(self._room[-1]), -1), self._compiled("best")
+
+        def lane(low: int, high: int) -> None:
+            if space is not None:
+                driver.hard(space, _flat(theta), *self.layout, self._room, low, high, values, packed)
+                return
+            for i in range(low, high):
+                own = self.own(theta, i)
+                parts = np.sort(np.asarray(self.best(i, own), dtype=np.int64))
+                values[i] = _joined(own)[parts].sum()
+                packed[self._room[i] : self._room[i] + len(parts)] = parts
+
+        threads.run(lane, threads.lanes(self._effort))
+        return values, packed
+
     def soft(
         self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
     ) -> tuple[np.ndarray, Parts]:
         """Exp-oracle: mu log sum exp(score/mu) of every example (n,) and the marginals, written over ``theta``.
 
-        With ``weights`` (n,) the marginals of example i count weights[i] times, the values do not.
+        With ``weights`` (n,) the marginals of example i count weights[i] times, the values do not. A structure with a
+        smoothed oracle of its own answers with that.
         """
+        values, amounts, space = np.empty(self.n), self._amounts(weights), self._compiled("soft")
+        shared = np.array([span is None for span in self.spans()])
+        ask = self.marginals if "soft" in self.oracles else self.smoothed
+
+        def lane(low: int, high: int) -> list[np.ndarray]:
+            pairs = zip(theta, shared, strict=True)
+            counts = [np.zeros(array.size) if common else array.reshape(-1) for array, common in pairs]
+            if space is not None:
+                driver.soft(space, _flat(theta), *self.layout, shared, low, high, mu, amounts, values, tuple(counts))
+                return counts
+            for i in range(low, high):
+                values[i], found = ask(i, self.own(theta, i), mu)
+                for k, part in enumerate(found):
+                    at, size = self.layout.first[k, i], part.size
+                    if shared[k]:
+                        counts[k] += amounts[i] * part.reshape(-1)
+                    else:
+                        counts[k][at : at + size] = amounts[i] * part.reshape(-1)
+            return counts
+
+        found = threads.run(lane, threads.lanes(self._effort))
+        for k in np.flatnonzero(shared):
+            theta[k][...] = np.sum([counts[k] for counts in found], axis=0).reshape(theta[k].shape)
+        return values, theta
 
     def slack(
         self, theta: Parts, gold: np.ndarray, cost: Any, threads: Threads = SERIAL
@@ -70,90 +180,162 @@ class Structure(ABC):
         """Max-oracle of slack rescaling: the largest loss times margin of every example, who attains it, its loss.
 
         That is max_y ell_i(y) (1 + s_i(y) - s_i(gold)), (n,), with ``theta`` the scores without the loss, ``gold`` the
-        gold labelling, which is the answer where nothing is above 0, and ``cost`` an ``m3n.losses.Cost``. The default
+        gold outputs, which are the answer where nothing is above 0, and ``cost`` an ``m3n.losses.Cost``. The default
         searches with ``hard``, see ``m3n.structures.slack``: exact, or given up.
         """
         return search(self, theta, gold, cost)
 
-    def branches(self, one: np.ndarray, other: np.ndarray) -> list[tuple[int, np.ndarray]]:
-        """Two sets that together have all outputs of the only example, the first one without ``one``, the second with.
+    def branches(self, one: np.ndarray, other: np.ndarray) -> list[Restriction]:
+        """Two sets that together have all outputs of the only example, and keep ``one`` and ``other`` apart.
 
-        A set is told by the parts that it forbids: the number of an array of theta, and a mask of its parts. No set is
-        empty: ``other`` is in the first. The default looks for a row with different labels; an empty list says that it
-        cannot divide.
+        A set is told by parts that its outputs must not have, or must have. The default looks for a row with different
+        labels if there is one label per row, and for a part that only one of the two outputs has if that is how the
+        structure keeps them; an empty list says that it cannot divide.
         """
-        label, another = self.labels_of(one), self.labels_of(other)
-        rows = np.flatnonzero(label != another)
-        if rows.size == 0 or not self.one_label_per_row:
+        if self.one_label_per_row:
+            return self._label_branches(one, other)
+        if type(self).local_parts is not Structure.local_parts:
             return []
-        without, only = np.zeros(self.shapes[0], bool), np.zeros(self.shapes[0], bool)
-        without[rows[0], label[rows[0]]] = True
-        only[rows[0]] = ~without[rows[0]]
-        return [(0, without), (0, only)]
+        only_one, only_other = (np.setdiff1d(a[a >= 0], b) for a, b in ((one, other), (other, one)))
+        if not (only_one.size or only_other.size):
+            return []
+        part = int(only_one[0] if only_one.size else only_other[0])
+        number = int(np.searchsorted(self.layout.before[:, 0], part, side="right")) - 1
+        mask = np.zeros(self.shapes[number], bool)
+        mask.reshape(-1)[part - self.layout.before[number, 0]] = True
+        return [Restriction(number, mask), Restriction(number, mask, required=True)]
 
     def loss_units(self, cost: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """For a compiled ``slack``: a unit of every example's losses, and the largest in units; None: there is none."""
         return None
 
-    @abstractmethod
     def log_size(self) -> np.ndarray:
-        """log |Y_i| of every example, shape (n,)."""
+        """log |Y_i| of every example, shape (n,): the largest entropy."""
+        raise TypeError(f"{type(self).__name__} does not say how many outputs it has: define log_size")
 
-    @abstractmethod
+    def diameter(self) -> np.ndarray:
+        """The largest h that ``soft`` works with, (n,): the entropy's, log |Y_i|, or that of an own prox."""
+        return self.log_size()
+
     def radius(self, norms: Parts) -> float:
-        """Bound max |phi(x_i, y_i) - phi(x_i, y)| from the feature norms of the parts."""
+        """Bound max |phi(x_i, y_i) - phi(x_i, y)| from the feature norms of the parts.
 
-    @abstractmethod
+        The default takes twice the largest sum of the norms of an output's parts.
+        """
+        widths = (shape[norm.ndim :] for shape, norm in zip(self.shapes, norms, strict=True))
+        spread = (norm.reshape(norm.shape + (1,) * len(width)) for norm, width in zip(norms, widths, strict=True))
+        scores = (np.broadcast_to(norm, shape).copy() for norm, shape in zip(spread, self.shapes, strict=True))
+        return 2.0 * float(self.hard(tuple(scores))[0].max())
+
+    # packed outputs
+
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """Check outputs given as label numbers and join them to one labelling."""
+        """Check outputs as the user writes them and join them to one array."""
+        if len(outputs) != self.n:
+            raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
+        packed = np.full(int(self._room[-1]), -1)
+        for i, output in enumerate(outputs):
+            parts = np.sort(np.asarray(self.parts_of(output, i), dtype=np.int64))
+            self._check_parts(parts, i)
+            packed[self._room[i] : self._room[i] + len(parts)] = parts
+        return packed
 
-    @abstractmethod
-    def unpack(self, labelling: np.ndarray) -> list[Any]:
-        """Cut a labelling into one output per example."""
+    def unpack(self, packed: np.ndarray) -> list[Any]:
+        """Cut packed outputs into one per example, as the user writes them."""
+        parts, counts = self.local_parts(packed)
+        return [self.output_of(parts[i, : counts[i]], i) for i in range(self.n)]
 
-    @abstractmethod
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        """The parts of a labelling as arrays of zeros and ones (counts where shared).
+    def entries_of(self, examples: Examples) -> Selection:
+        """Which entries of packed outputs belong to some examples."""
+        chosen = np.arange(self.n)[examples]
+        return ranges(self._room[chosen], np.diff(self._room)[chosen])
+
+    def local_parts(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The parts of every example's output and their numbers: arrays of int, (n, most) and (n,).
+
+        Parts come in ascending order, and one that counts twice comes twice.
+        """
+        most = self.most_parts()
+        owner, used = np.repeat(np.arange(self.n), most), packed >= 0
+        place = np.arange(len(packed)) - self._room[owner]
+        parts = np.zeros((self.n, int(most.max())), np.int64)
+        parts[owner[used], place[used]] = packed[used]
+        return parts, np.bincount(owner[used], minlength=self.n)
+
+    def most_parts(self) -> np.ndarray:
+        """A bound on the number of parts of an output of every example, shape (n,); the default is very careful."""
+        return self.layout.lengths.sum(axis=0)
+
+    def encode(self, packed: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
+        """The parts of packed outputs as arrays of zeros and ones (counts where shared).
 
         With ``weights`` (n,) those of example i are weights[i] instead of one.
         """
-
-    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
-        """The score of a labelling, example by example, shape (n,).
-
-        The default encodes every example by itself; a structure with many examples has a quicker way.
-        """
-        scores = np.empty(self.n)
-        for i in range(self.n):
-            alone, rows = self.select(np.array([i]))
-            parts = alone.encode(labelling[self.rows_of_labelling(np.array([i]))])
-            mine = (array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
-            scores[i] = sum(float(t[p != 0] @ p[p != 0]) for t, p in zip(mine, parts, strict=True))
-        return scores
+        out = out if out is not None else self.empty()
+        for array in out:
+            array[...] = 0.0
+        self._add(packed, self._amounts(weights), out, SERIAL)
+        return out
 
     def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
+        self, packed: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
     ) -> None:
-        """parts -= the parts of a labelling, in place; weighted as in ``encode``."""
-        encoded = self.encode(labelling) if weights is None else self.encode(labelling, weights=weights)
-        for array, indicator in zip(parts, encoded, strict=True):
-            array -= indicator
+        """parts -= the parts of packed outputs, in place; weighted as in ``encode``."""
+        self._add(packed, -self._amounts(weights), parts, threads)
 
-    @abstractmethod
+    def score(self, theta: Parts, packed: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
+        """The scores of packed outputs, example by example, shape (n,)."""
+        scores = np.zeros(self.n)
+        for array, (places, owner) in zip(theta, self.located(packed), strict=True):
+            scores += np.bincount(owner, array.reshape(-1)[places], self.n)
+        return scores
+
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         """The structure of some examples only, and which rows of every array of theta are theirs."""
+        return Selected(self, np.arange(self.n)[examples]), self.rows_of(examples)
 
-    @abstractmethod
-    def enumerate(self, example: int) -> Iterator[np.ndarray]:
-        """Every output of one example; for tests on tiny instances."""
+    def rows_of(self, examples: Examples) -> tuple[Selection, ...]:
+        """Which rows of every array of theta belong to some examples."""
+        chosen = np.arange(self.n)[examples]
+        rows = (None if span is None else ranges(span[chosen], np.diff(span)[chosen]) for span in self.spans())
+        return tuple(rows)
 
-    def rows_of_labelling(self, examples: Examples) -> Selection:
-        """Which entries of a labelling belong to some examples (default: those of the first array of theta)."""
-        return self.select(examples)[1][0]
+    def space(self) -> Any:
+        """Plain arrays for compiled oracles of single examples, see ``oracles.hooks``; None: there are none."""
+        return None
 
-    def labels_of(self, labelling: np.ndarray) -> np.ndarray:
-        """The label of every row of the first array of theta, for label losses; the default is the labelling itself."""
-        return labelling
+    def empty(self) -> Parts:
+        """Uninitialised arrays in the layout of theta."""
+        return tuple(np.empty(shape) for shape in self.shapes)
+
+    def own(self, theta: Parts, example: int) -> Parts:
+        """The own theta of an example: views of its rows of every array."""
+        pairs = zip(theta, self.spans(), strict=True)
+        return tuple(array if span is None else array[span[example] : span[example + 1]] for array, span in pairs)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Where arrays stand in the own theta of every example."""
+        lengths, first = np.empty((2, len(self.shapes), self.n), np.int64)
+        for k, (span, shape) in enumerate(zip(self.spans(), self.shapes, strict=True)):
+            width = int(np.prod(shape[span is not None :]))
+            lengths[k] = width if span is None else np.diff(span) * width
+            first[k] = 0 if span is None else span[:-1] * width
+        return Layout(lengths, np.cumsum(lengths, axis=0) - lengths, first)
+
+    # label losses
+
+    def labels_of(self, packed: np.ndarray) -> np.ndarray:
+        """The label of every row of the first array of theta, for label losses."""
+        raise TypeError(
+            f"outputs of {type(self).__name__} do not have one label per row of theta, which this loss counts; "
+            "take m3n.losses.PartLoss, or a loss of your own with costs of parts"
+        )
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether ``labels_of`` has an answer."""
+        return self._defines("labels_of")
 
     def positions(self) -> np.ndarray:
         """How many labels every example has to get right, (n,); the default counts rows of the first array of theta."""
@@ -169,88 +351,122 @@ class Structure(ABC):
         """What a wrong label costs at every row of the first array of theta, from the weights of positions (ones)."""
         return np.ones(self.shapes[0][0]) if positions is None else positions
 
-    def spans(self) -> tuple[np.ndarray | None, ...]:
-        """For every array of theta the first row of each example, n + 1 numbers; None where it is shared by all.
+    def _label_branches(self, one: np.ndarray, other: np.ndarray) -> list[Restriction]:
+        """The first row with different labels: all outputs without the label of ``one`` there, and all with it."""
+        label, another = self.labels_of(one), self.labels_of(other)
+        rows = np.flatnonzero(label != another)
+        if rows.size == 0:
+            return []
+        without, only = np.zeros(self.shapes[0], bool), np.zeros(self.shapes[0], bool)
+        without[rows[0], label[rows[0]]] = True
+        only[rows[0]] = ~without[rows[0]]
+        return [Restriction(0, without), Restriction(0, only)]
 
-        The default finds them through ``select``; a structure with many examples has a quicker way.
-        """
-        one = [self.select(np.array([i]))[1] for i in range(self.n)]
-        return tuple(_span(rows, shape) for rows, shape in zip(zip(*one, strict=True), self.shapes, strict=True))
+    # what the defaults need
 
-    def most_parts(self) -> np.ndarray:
-        """A bound on the number of parts of an output of every example, shape (n,); the default is very careful."""
-        own = [np.diff(span) if span is not None else np.ones(self.n, np.int64) for span in self.spans()]
-        widths = [
-            int(np.prod(shape[span is not None :])) for shape, span in zip(self.shapes, self.spans(), strict=True)
-        ]
-        return np.sum([number * width for number, width in zip(own, widths, strict=True)], axis=0)
+    def _defines(self, *names: str) -> bool:
+        return any(getattr(type(self), name) is not getattr(Structure, name) for name in names)
 
-    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The parts of every example's output and their numbers: arrays of int, (n, most) and (n,).
+    def _compiled(self, hook: str) -> Any:
+        """The space, if it has a compiled form of a hook."""
+        space = self.space()
+        return space if space is not None and implemented(("workspace", hook), type(space)) else None
 
-        A part is a position in the example's own theta, all of its arrays flattened one after another; parts come in
-        ascending order, and one that counts twice comes twice.
-        """
-        listed = []
-        for i in range(self.n):
-            alone, _ = self.select(np.array([i]))
-            encoded = alone.encode(labelling[self.rows_of_labelling(np.array([i]))])
-            counts = np.concatenate([part.ravel() for part in encoded])
-            used = np.flatnonzero(counts)
-            listed.append(np.repeat(used, counts[used].astype(np.int64)))
-        parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
-        for row, numbers in zip(parts, listed, strict=True):
-            row[: len(numbers)] = numbers
-        return parts, np.array([len(numbers) for numbers in listed])
+    @cached_property
+    def _room(self) -> np.ndarray:
+        """(n + 1,) where the list of parts of every example begins."""
+        return np.concatenate([[0], np.cumsum(self.most_parts())])
 
-    def space(self) -> Any:
-        """Plain arrays for the compiled kernels of block methods, see ``sweeps.visits``; None: there are none."""
-        return None
+    @property
+    def _effort(self) -> np.ndarray:
+        """(n + 1,) running sum of what examples cost."""
+        return np.concatenate([[0], np.cumsum(self.layout.lengths.sum(axis=0))])
 
-    def empty(self) -> Parts:
-        """Uninitialised arrays in the layout of theta."""
-        return tuple(np.empty(shape) for shape in self.shapes)
-
-
-class AddingStructure(Structure):
-    """A structure that can add to the parts of a labelling in place; encoding and subtracting follow from that."""
-
-    @abstractmethod
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
-        """Add amounts (n,) to the parts of a labelling."""
-
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        out = out if out is not None else self.empty()
-        for array in out:
-            array[...] = 0.0
-        self._add(labelling, self._weights(weights), out, SERIAL)
-        return out
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        self._add(labelling, -self._weights(weights), parts, threads)
-
-    def _weights(self, weights: np.ndarray | None) -> np.ndarray:
+    def _amounts(self, weights: np.ndarray | None) -> np.ndarray:
         return np.ones(self.n) if weights is None else weights
 
+    def located(self, packed: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For every array of theta the flat positions of the parts of packed outputs, and their examples."""
+        parts, counts = self.local_parts(packed)
+        owner = np.repeat(np.arange(self.n), counts)
+        flat = parts.reshape(-1)[numbers(np.arange(self.n) * parts.shape[1], counts)]
+        found = []
+        for length, before, first in zip(*self.layout, strict=True):
+            place = flat - before[owner]
+            inside = (place >= 0) & (place < length[owner])
+            found.append(((place + first[owner])[inside], owner[inside]))
+        return found
 
-def _span(rows: Sequence[Selection], shape: tuple[int, ...]) -> np.ndarray | None:
-    """The first rows of examples whose rows follow one another."""
-    if rows[0] is None:
-        return None
-    numbers = [np.arange(shape[0])[r] for r in rows]
-    if not np.array_equal(np.concatenate(numbers), np.arange(shape[0])):
-        raise ValueError("the rows of an array of theta must follow one another, example by example")
-    return np.cumsum([0, *map(len, numbers)])
+    def _add(self, packed: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
+        """Add amounts (n,) to the parts of packed outputs."""
+        for array, (places, owner) in zip(parts, self.located(packed), strict=True):
+            np.add.at(array.reshape(-1), places, amounts[owner])
+
+    def _check_parts(self, parts: np.ndarray, i: int) -> None:
+        size = int(self.layout.lengths[:, i].sum())
+        if parts.size and not (parts[0] >= 0 and parts[-1] < size):
+            wrong = parts[0] if parts[0] < 0 else parts[-1]
+            raise ValueError(f"example {i} has a part {wrong}, but its own theta has the parts 0..{size - 1}")
+        if len(parts) > self.most_parts()[i]:
+            raise ValueError(f"example {i} has {len(parts)} parts, but most_parts() says {self.most_parts()[i]}")
 
 
-def check_labels(values: np.ndarray, labels: int, where: str) -> np.ndarray:
-    """Return label numbers as int64, or say which one is out of range."""
-    values = np.asarray(values)
-    if values.dtype.kind not in "iu" or values.ndim != 1:
-        raise ValueError(f"{where}: labels must be a flat list of integers 0..{labels - 1}, got {values!r}")
-    bad = np.flatnonzero((values < 0) | (values >= labels))
-    if bad.size:
-        raise ValueError(f"{where}, position {bad[0]}: label {values[bad[0]]} is not in 0..{labels - 1}")
-    return values.astype(np.int64)
+class Selected(Structure):
+    """Some examples of a structure, in any order: questions are handed on.
+
+    Parameters
+    ----------
+    whole : Structure
+        The structure.
+    chosen : array of int
+        Its examples.
+    """
+
+    def __init__(self, whole: Structure, chosen: np.ndarray):
+        self.whole, self.chosen, self.n = whole, chosen, len(chosen)
+        counts = [None if span is None else np.diff(span)[chosen] for span in whole.spans()]
+        self._spans = tuple(None if c is None else np.concatenate([[0], np.cumsum(c)]) for c in counts)
+        shapes = zip(whole.shapes, self._spans, strict=True)
+        self.shapes = tuple(shape if span is None else (int(span[-1]), *shape[1:]) for shape, span in shapes)
+
+    @property
+    def oracles(self) -> frozenset[str]:
+        return self.whole.oracles
+
+    def spans(self) -> tuple[np.ndarray | None, ...]:
+        return self._spans
+
+    def best(self, example: int, theta: Parts) -> np.ndarray | Sequence[int]:
+        return self.whole.best(int(self.chosen[example]), theta)
+
+    def marginals(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
+        return self.whole.marginals(int(self.chosen[example]), theta, mu)
+
+    def smoothed(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
+        return self.whole.smoothed(int(self.chosen[example]), theta, mu)
+
+    def parts_of(self, output: Any, example: int) -> np.ndarray | Sequence[int]:
+        return self.whole.parts_of(output, int(self.chosen[example]))
+
+    def output_of(self, parts: np.ndarray, example: int) -> Any:
+        return self.whole.output_of(parts, int(self.chosen[example]))
+
+    def enumerate(self, example: int) -> Iterator[np.ndarray]:
+        return self.whole.enumerate(int(self.chosen[example]))
+
+    def most_parts(self) -> np.ndarray:
+        return self.whole.most_parts()[self.chosen]
+
+    def log_size(self) -> np.ndarray:
+        return self.whole.log_size()[self.chosen]
+
+    def diameter(self) -> np.ndarray:
+        return self.whole.diameter()[self.chosen]
+
+
+def _joined(arrays: Parts) -> np.ndarray:
+    return np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def _flat(arrays: Parts) -> Parts:
+    return tuple(array.reshape(-1) for array in arrays)

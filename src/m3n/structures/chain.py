@@ -29,14 +29,14 @@ from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import mask, ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
-from m3n.structures.labels import Words, cut_labels, join_labels
+from m3n.packed.ragged import mask, sums
+from m3n.structures.base import Examples, Parts, Selection, Structure
+from m3n.structures.labels import LabelStructure, Words, cut_labels, join_labels
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
 
 
-class Chain(AddingStructure):
+class Chain(LabelStructure):
     """Sequences of labels with pairwise scores between neighbours.
 
     Parameters
@@ -54,7 +54,6 @@ class Chain(AddingStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -103,7 +102,7 @@ class Chain(AddingStructure):
     def soft(
         self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
     ) -> tuple[np.ndarray, Parts]:
-        weights = self._weights(weights)
+        weights = self._amounts(weights)
         node, transition, start, end, edge = self._scores(theta)
         values = np.full(self.n, np.nan)
 
@@ -209,10 +208,7 @@ class Chain(AddingStructure):
         names = ("forbidden", "forbidden_start", "forbidden_end")
         masks: dict[str, Any] = dict(zip(names, self.masks, strict=True))
         part = Chain(self.lengths[examples], self.labels, edges=self.edges, **masks)
-        chosen = np.arange(self.n)[examples]
-        node = ranges(self.offsets[chosen], part.lengths)
-        edge = ranges(self.offsets[chosen] - chosen, part.lengths - 1)
-        return part, (node, None, None, None, edge)[: len(self.shapes)]
+        return part, self.rows_of(examples)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         for labels in itertools.product(range(self.labels), repeat=int(self.lengths[example])):
@@ -230,6 +226,8 @@ class Chain(AddingStructure):
         parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
         list_parts(labelling, self.offsets, self.labels, self.edges, parts)
         return parts, self.most_parts()
+
+    located = Structure.located  # from the lists, which are compiled
 
     def space(self) -> ChainSpace:
         forbidden = (np.where(mask, -np.inf, 0.0) for mask in self.masks)
@@ -253,7 +251,8 @@ class Chain(AddingStructure):
         cost.add_to(parts, 1.0)
         measured = Losses(parts[0].ravel(), np.empty(self.n), np.empty(self.n, np.int64))
         chain_slack.measure(measured.node, self.labels, self.offsets, measured.units, measured.levels)
-        if any(array.any() for array in parts[1:]) or measured.levels.min() < 0:
+        priced = any(array.any() for array in parts[1:]) or cost.constant is not None
+        if priced or measured.levels.min() < 0 or measured.node.min() < 0.0:
             return None
         _check_table(self.lengths, measured.levels, self.labels)
         return measured

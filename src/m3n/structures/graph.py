@@ -24,12 +24,11 @@ from m3n.compiled.oracles.elimination import Scratch, hard_many, scratch_for, so
 from m3n.compiled.oracles.elimination_pairs import Pairs, pairs_for
 from m3n.compiled.oracles.graph_block import GraphSpace
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
+from m3n.packed.ragged import sums
+from m3n.structures.base import Examples, Parts, Selection, Structure
 from m3n.structures.elimination import Bucket, Layout, Shape, TooWide, eliminate, forests, programme, table_entries
 from m3n.structures.factors import Factors
-from m3n.structures.labels import Words, cut_labels, join_labels
-from m3n.structures.lists import listed
+from m3n.structures.labels import LabelStructure, Located, Words, cut_labels, join_labels
 
 CHUNK = 1 << 17  # numbers of theta that are brought side by side at a time: 1 MB
 _MEMORY = threading.local()
@@ -39,7 +38,7 @@ class TooExpensive(ValueError):
     """Exact inference on a graph would take more than its budget."""
 
 
-class Graph(AddingStructure):
+class Graph(LabelStructure):
     """Variables with the same labels, joined by factors.
 
     Parameters
@@ -64,7 +63,6 @@ class Graph(AddingStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class Graph(AddingStructure):
     def soft(
         self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
     ) -> tuple[np.ndarray, Parts]:
-        weights = self._weights(weights)
+        weights = self._amounts(weights)
         values = np.empty(self.n)
 
         def lane(low: int, high: int) -> np.ndarray:
@@ -140,20 +138,14 @@ class Graph(AddingStructure):
     def unpack(self, labelling: np.ndarray) -> list[Any]:
         return cut_labels(labelling, self.offsets)
 
-    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
-        scores = np.zeros(self.n)
-        for array, places, owners in zip(theta, self._places(labelling), self._owners(), strict=True):
-            scores += np.bincount(owners, array.reshape(-1)[places], self.n)
-        return scores
-
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
-        chosen = np.arange(self.n)[examples]
-        rows = [None if span is None else ranges(span[chosen], np.diff(span)[chosen]) for span in self.spans()]
-        part = copy.copy(self)
+        chosen, part = np.arange(self.n)[examples], copy.copy(self)
+        for name in ("layout", "_room"):  # of the whole
+            vars(part).pop(name, None)
         part._set(self.nodes[chosen], tuple(given.select(chosen) for given in self.factors))
         part._shape = self._shape[chosen]
         part._measure()
-        return part, tuple(rows)
+        return part, self.rows_of(examples)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         for labels in itertools.product(range(self.labels), repeat=int(self.nodes[example])):
@@ -165,14 +157,15 @@ class Graph(AddingStructure):
     def most_parts(self) -> np.ndarray:
         return self.nodes + sum(np.diff(given.first) for given in self.factors)
 
-    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        owners, numbers, before = np.concatenate(self._owners()), [], np.zeros(self.n, np.int64)
-        sizes = self._programme.sizes
-        for places, owner, span, size in zip(self._places(labelling), self._owners(), self.spans(), sizes, strict=True):
-            first = np.zeros(self.n + 1, np.int64) if span is None else span
-            numbers.append(places + (before - first[:-1] * size)[owner])
-            before = before + (size if span is None else np.diff(first) * size)
-        return listed(owners, np.concatenate(numbers), self.n, int(self.most_parts().max()))
+    def located(self, packed: np.ndarray) -> list[Located]:
+        owners = [np.repeat(np.arange(self.n), self.nodes)]
+        places = [np.arange(len(packed)) * self.labels + packed]
+        for given in self.factors:
+            owners.append(np.repeat(np.arange(self.n), np.diff(given.first)))
+            labels = packed[self.offsets[owners[-1]][:, None] + given.scopes]  # (count, k)
+            code = labels @ self.labels ** np.arange(given.k - 1, -1, -1)
+            places.append(code if given.shared else code + np.arange(len(code)) * self.labels**given.k)
+        return list(zip(places, owners, strict=True))
 
     def space(self) -> GraphSpace:
         return GraphSpace(*self._plan, self._most_entries, self.width, int(self.nodes.max()))
@@ -260,30 +253,6 @@ class Graph(AddingStructure):
             if span is not None:
                 rows = array[span[low] : span[high]]
                 rows[...] = flat[begin : begin + rows.size].reshape(rows.shape)
-
-    def _places(self, labelling: np.ndarray) -> list[np.ndarray]:
-        """For every array of theta the flat position that each variable or factor has under a labelling."""
-        places = [np.arange(len(labelling)) * self.labels + labelling]
-        for given, owner in zip(self.factors, self._owners()[1:], strict=True):
-            labels = labelling[self.offsets[owner][:, None] + given.scopes]  # (count, k)
-            code = labels @ self.labels ** np.arange(given.k - 1, -1, -1)
-            places.append(code if given.shared else code + np.arange(len(code)) * self.labels**given.k)
-        return places
-
-    def _owners(self) -> list[np.ndarray]:
-        """For every array of theta the example of each variable or factor."""
-        firsts = [self.offsets, *(given.first for given in self.factors)]
-        return [np.repeat(np.arange(self.n), np.diff(first)) for first in firsts]
-
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
-        for array, places, owner, span in zip(
-            parts, self._places(labelling), self._owners(), self.spans(), strict=True
-        ):
-            flat = array.reshape(-1)
-            if span is None:
-                flat += np.bincount(places, amounts[owner], len(flat))
-            else:
-                flat[places] += amounts[owner]
 
     def _scratch(self) -> tuple[Scratch, Pairs]:
         """Memory of this thread for the largest example, kept while the structure lives: new pages cost a pass."""

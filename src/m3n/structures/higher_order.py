@@ -24,14 +24,13 @@ from m3n.compiled.oracles import higher_order as kernels
 from m3n.compiled.oracles.higher_order_block import HigherOrderSpace
 from m3n.compiled.oracles.higher_order_soft import soft
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
+from m3n.packed.ragged import sums
+from m3n.structures.base import Examples, Parts, Selection, Structure
 from m3n.structures.histories import Histories
-from m3n.structures.labels import Words, cut_labels, join_labels
-from m3n.structures.lists import listed
+from m3n.structures.labels import LabelStructure, Located, Words, cut_labels, join_labels
 
 
-class HigherOrderChain(AddingStructure):
+class HigherOrderChain(LabelStructure):
     """Sequences of labels with scores of several labels in a row.
 
     Parameters
@@ -60,7 +59,6 @@ class HigherOrderChain(AddingStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -177,16 +175,8 @@ class HigherOrderChain(AddingStructure):
     def unpack(self, labelling: np.ndarray) -> list[Any]:
         return cut_labels(labelling, self.offsets)
 
-    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
-        at, owner = self._shared_parts(labelling)
-        own = theta[0][np.arange(len(labelling)), labelling]
-        scores = np.add.reduceat(own, self.offsets[:-1])
-        return scores + np.bincount(owner, self._joined(theta)[at], minlength=self.n)
-
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
-        part = self._with(self.lengths[examples])
-        node = ranges(self.offsets[np.arange(self.n)[examples]], part.lengths)
-        return part, (node, *(None for _ in self.shapes[1:]))
+        return self._with(self.lengths[examples]), self.rows_of(examples)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         length = int(self.lengths[example])
@@ -201,12 +191,19 @@ class HigherOrderChain(AddingStructure):
         grams = sum(np.maximum(self.lengths - k, 0) for k in range(1, self.order + 1))
         return self.lengths + 2 + grams
 
-    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        at, owner = self._shared_parts(labelling)
-        everyone = np.repeat(np.arange(self.n), self.lengths)
-        position = np.arange(len(labelling)) - self.offsets[everyone]
-        parts = np.concatenate([position * self.labels + labelling, at + self.lengths[owner] * self.labels])
-        return listed(np.concatenate([everyone, owner]), parts, self.n, int(self.most_parts().max()))
+    def located(self, packed: np.ndarray) -> list[Located]:
+        used, everyone = self.histories.read(packed, self.offsets), np.arange(self.n)
+        at = np.where(used[:, None] >= 0, self.machine.parts[used], -1)  # (tokens, order) in the joined tables
+        owner = np.repeat(everyone, self.lengths)
+        found = [(np.arange(len(packed)) * self.labels + packed, owner)]
+        first = 0
+        for array in self.shapes[1:]:
+            size = int(np.prod(array))
+            token, _ = inside = np.nonzero((at >= first) & (at < first + size))
+            found.append((at[inside] - first, owner[token]))
+            first += size
+        found[3] = packed[self.offsets[1:] - 1], everyone  # no step of the machine knows that it is the last one
+        return found
 
     def space(self) -> HigherOrderSpace:
         return HigherOrderSpace(self.lengths, self.machine, self.histories.widest, self.histories.block_from)
@@ -230,20 +227,6 @@ class HigherOrderChain(AddingStructure):
         scores = np.empty(len(self.machine.parts))
         kernels.score_steps(self.machine.parts, self._joined(theta), scores)
         return scores
-
-    def _shared_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Positions of a labelling's parts in the joined tables, and the sequences that own them."""
-        used, s = self.histories.read(labelling, self.offsets), self.labels
-        at = np.where(used[:, None] >= 0, self.machine.parts[used], -1)
-        owner = np.repeat(np.arange(self.n), self.lengths)[:, None].repeat(self.order, axis=1)
-        last = s * s + s + labelling[self.offsets[1:] - 1]
-        return np.concatenate([at[at >= 0], last]), np.concatenate([owner[at >= 0], np.arange(self.n)])
-
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
-        at, owner = self._shared_parts(labelling)
-        parts[0][np.arange(len(labelling)), labelling] += np.repeat(amounts, self.lengths)
-        shared = self._joined(parts)
-        self._write(shared + np.bincount(at, amounts[owner], minlength=len(shared)), parts)
 
     def _check_allowed(self, labelling: np.ndarray) -> None:
         bad = np.flatnonzero(self.histories.read(labelling, self.offsets) < 0)

@@ -1,14 +1,54 @@
-"""Outputs with one label per position: from what users write to one labelling, and back."""
+"""Outputs with one label per row of the first array of theta, packed as these labels."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.structures.base import check_labels
+from m3n.packed.ragged import ranges
+from m3n.structures.base import Examples, Selection, Structure
+
+Located = tuple[np.ndarray, np.ndarray]  # flat positions in an array of theta, and the examples that own them
+
+
+class LabelStructure(Structure):
+    """A structure that keeps packed outputs as one label per row of the first array of theta.
+
+    It has to define ``pack`` and ``unpack`` for that layout and, if theta has further arrays, ``located``.
+    """
+
+    one_label_per_row: ClassVar[bool] = True
+
+    def entries_of(self, examples: Examples) -> Selection:
+        first, chosen = self._first_rows(), np.arange(self.n)[examples]
+        return ranges(first[chosen], np.diff(first)[chosen])
+
+    def labels_of(self, packed: np.ndarray) -> np.ndarray:
+        return packed
+
+    def located(self, packed: np.ndarray) -> list[Located]:
+        """The parts of packed outputs in every array of theta; the default has nothing but the labels of rows."""
+        rows, labels = self.shapes[0]
+        return [(np.arange(rows) * labels + packed, np.repeat(np.arange(self.n), np.diff(self._first_rows())))]
+
+    def local_parts(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        pairs = zip(self.located(packed), self.layout.before, self.layout.first, strict=True)
+        found = [(places + (before - first)[owner], owner) for (places, owner), before, first in pairs]
+        parts, owner = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        order = np.lexsort((parts, owner))
+        counts = np.bincount(owner, minlength=self.n)
+        place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows = np.zeros((self.n, int(self.most_parts().max())), np.int64)
+        rows[owner[order], place] = parts[order]
+        return rows, counts
+
+    def _first_rows(self) -> np.ndarray:
+        first = self.spans()[0]
+        assert first is not None, "the first array of theta has rows for every example"
+        return first
 
 
 class Words(NamedTuple):
@@ -17,6 +57,17 @@ class Words(NamedTuple):
     example: str = "sequence"
     positions: str = "positions"
     outputs: str = "label sequences"
+
+
+def check_labels(values: np.ndarray, labels: int, where: str) -> np.ndarray:
+    """Return label numbers as int64, or say which one is out of range."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise ValueError(f"{where}: labels must be a flat list of integers 0..{labels - 1}, got {values!r}")
+    bad = np.flatnonzero((values < 0) | (values >= labels))
+    if bad.size:
+        raise ValueError(f"{where}, position {bad[0]}: label {values[bad[0]]} is not in 0..{labels - 1}")
+    return values.astype(np.int64)
 
 
 def join_labels(outputs: Sequence[Any] | np.ndarray, lengths: np.ndarray, labels: int, words: Words) -> np.ndarray:

@@ -13,10 +13,11 @@ import numpy as np
 from m3n.compiled.oracles.multiclass_block import MulticlassSpace
 from m3n.compiled.primitives import rows
 from m3n.packed import SERIAL, Threads
-from m3n.structures.base import Examples, Parts, Selection, Structure, check_labels
+from m3n.structures.base import Examples, Parts, Selection, Structure
+from m3n.structures.labels import LabelStructure, check_labels
 
 
-class Multiclass(Structure):
+class Multiclass(LabelStructure):
     """Independent examples, each with one of ``labels`` labels.
 
     Parameters
@@ -28,7 +29,6 @@ class Multiclass(Structure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    one_label_per_row: ClassVar[bool] = True
 
     def __init__(self, n: int, labels: int):
         if n < 1 or labels < 1:
@@ -80,31 +80,17 @@ class Multiclass(Structure):
     def unpack(self, labelling: np.ndarray) -> list[Any]:
         return labelling.tolist()
 
-    def encode(self, labelling: np.ndarray, out: Parts | None = None, weights: np.ndarray | None = None) -> Parts:
-        (theta,) = out = out if out is not None else self.empty()
-        theta[:] = 0.0
-        theta[np.arange(self.n), labelling] = 1.0 if weights is None else weights
-        return out
-
-    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
-        return theta[0][np.arange(self.n), labelling]
-
-    def subtract(
-        self, labelling: np.ndarray, parts: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> None:
-        parts[0][np.arange(self.n), labelling] -= 1.0 if weights is None else weights
+    def score(self, theta: Parts, packed: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
+        return theta[0][np.arange(self.n), packed]
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
-        return Multiclass(len(np.arange(self.n)[examples]), self.labels), (examples,)
+        return Multiclass(len(np.arange(self.n)[examples]), self.labels), self.rows_of(examples)
 
     def spans(self) -> tuple[np.ndarray | None, ...]:
         return (np.arange(self.n + 1),)
 
     def most_parts(self) -> np.ndarray:
         return np.ones(self.n, np.int64)
-
-    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return labelling[:, None].copy(), np.ones(self.n, np.int64)
 
     def space(self) -> MulticlassSpace:
         return MulticlassSpace(self.labels)

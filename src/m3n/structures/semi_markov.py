@@ -25,13 +25,14 @@ from m3n.compiled.oracles import semi_markov, semi_markov_soft
 from m3n.compiled.oracles.semi_markov_block import SemiMarkovSpace
 from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import mask, ranges, sums
-from m3n.structures.base import AddingStructure, Examples, Parts, Selection, Structure
-from m3n.structures.lists import listed
+from m3n.packed.ragged import mask, sums
+from m3n.structures.base import Examples, Parts, Selection, Structure
+from m3n.structures.labels import LabelStructure, Located
 from m3n.structures.segments import Rules, Segments, bounds_of, log_counts
+from m3n.structures.slack import Restriction
 
 
-class SemiMarkov(AddingStructure):
+class SemiMarkov(LabelStructure):
     """Sequences cut into labelled segments.
 
     Parameters
@@ -58,7 +59,6 @@ class SemiMarkov(AddingStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    one_label_per_row: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -165,13 +165,7 @@ class SemiMarkov(AddingStructure):
     def labels_of(self, labelling: np.ndarray) -> np.ndarray:
         return labelling % self.labels
 
-    def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
-        scores = np.zeros(self.n)
-        for array, at, owner in zip(theta, *self._parts_of(labelling), strict=True):
-            scores += np.bincount(owner, array.ravel()[at], minlength=self.n)
-        return scores
-
-    def branches(self, one: np.ndarray, other: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    def branches(self, one: np.ndarray, other: np.ndarray) -> list[Restriction]:
         by_labels = super().branches(one, other)
         changed = np.flatnonzero(one != other)
         if by_labels or changed.size == 0:
@@ -183,13 +177,11 @@ class SemiMarkov(AddingStructure):
         _, first, size = self.segments().T
         without = ((first == begin) & (size == sizes[k]))[:, None] & (np.arange(self.labels) == labels[k])
         only = ((first < end) & (first + size > begin))[:, None] & ~without
-        return [(4, without), (4, only)]
+        return [Restriction(4, without), Restriction(4, only)]
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         part = SemiMarkov(self.lengths[examples], self.labels, self.bounds, **self._forbidden())
-        chosen = np.arange(self.n)[examples]
-        node, segment = (ranges(first[chosen], np.diff(first)[chosen]) for first in (self.offsets, self.cuts))
-        return part, (node, None, None, None, segment)
+        return part, self.rows_of(examples)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         return self.rules.outputs(int(self.lengths[example]))
@@ -199,15 +191,6 @@ class SemiMarkov(AddingStructure):
 
     def most_parts(self) -> np.ndarray:
         return 3 * self.lengths + 1
-
-    def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        places, owners = self._parts_of(labelling)
-        s = self.labels
-        node, shared = self.lengths * s, s * s
-        own, segment = -self.offsets[:-1] * s, node + shared + 2 * s - self.cuts[:-1] * s
-        shifts = own, node, node + shared, node + shared + s, segment
-        parts = np.concatenate([at + shift[owner] for at, shift, owner in zip(places, shifts, owners, strict=True)])
-        return listed(np.concatenate(owners), parts, self.n, int(self.most_parts().max()))
 
     def space(self) -> SemiMarkovSpace:
         forbidden = (np.where(mask, -np.inf, 0.0) for mask in self.masks)
@@ -239,24 +222,15 @@ class SemiMarkov(AddingStructure):
         begin = first - self.offsets[sequence]
         return Segments(sequence, begin, size, labelling[first] - self.labels)
 
-    def _parts_of(self, labelling: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """For every array of theta: positions of the parts in its flat memory, and the sequences that own them."""
+    def located(self, packed: np.ndarray) -> list[Located]:
         s, everyone = self.labels, np.arange(self.n)
-        own, (sequence, begin, size, label) = labelling % s, self._segments_of(labelling)
+        own, (sequence, begin, size, label) = packed % s, self._segments_of(packed)
         span = self.cuts[sequence + 1] - self._count(self.lengths[sequence] - begin) + size - 1
         inner = np.flatnonzero(begin > 0)
-        places = [
-            np.arange(len(own)) * s + own,
-            label[inner - 1] * s + label[inner],
-            own[self.offsets[:-1]],
-            own[self.offsets[1:] - 1],
-            span * s + label,
+        return [
+            (np.arange(len(own)) * s + own, np.repeat(everyone, self.lengths)),
+            (label[inner - 1] * s + label[inner], sequence[inner]),
+            (own[self.offsets[:-1]], everyone),
+            (own[self.offsets[1:] - 1], everyone),
+            (span * s + label, sequence),
         ]
-        return places, [np.repeat(everyone, self.lengths), sequence[inner], everyone, everyone, sequence]
-
-    def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
-        for k, (array, at, owner) in enumerate(zip(parts, *self._parts_of(labelling), strict=True)):
-            if k in (0, 4):  # every part once
-                array.reshape(-1)[at] += amounts[owner]
-            else:
-                array += np.bincount(at, amounts[owner], minlength=array.size).reshape(array.shape)

@@ -15,7 +15,8 @@ bounds: it is then the optimum, proven. If the losses have a common unit, only i
 
 The optimum need not be a corner, and no scale of the loss can tell what is below a side of the hull. Where the bound of
 a side AB stays above the best corner, the outputs are divided (``Structure.branches``): at a row in which A and B have
-different labels, one branch forbids the label of A by a score of -inf, the other one forbids all others. Neither is
+different labels, one branch forbids the label of A by a score of -inf, the other one forbids all others; or one branch
+forbids a part that only A has, and the other one requires it, by a score that no other parts outweigh. Neither is
 empty, and each has a hull of its own, further down. The branch with the largest bound is divided next, until the best
 corner of all reaches every bound (*branch and bound*). That is exact, but may take exponentially many calls; so it is
 given up after ``MOST_CALLS`` (``InexactOracle``), and at once if the structure does not say how to divide its outputs.
@@ -32,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 
@@ -70,17 +71,25 @@ class InexactOracle(ArithmeticError):
         self.example, self.best, self.bound, self.reason = example, best, bound, reason
 
 
+class Restriction(NamedTuple):
+    """Outputs without any of some parts; or, if they are required, with all of them."""
+
+    array: int  # of theta
+    parts: np.ndarray  # mask, in the shape of that array
+    required: bool = False
+
+
 class PartCost(Protocol):
-    """A label loss that decomposes over parts, as ``m3n.losses.Cost``."""
+    """A loss as costs of parts, as ``m3n.losses.Cost``."""
 
     def add_to(self, theta: Parts, scale: float = 1.0) -> None:
         """theta += scale * cost, in place."""
 
     def expected(self, marginals: Parts) -> float:
-        """<cost, marginals>."""
+        """The expected loss."""
 
-    def select(self, rows: Any, further: Any = ()) -> PartCost:
-        """The costs of some rows only."""
+    def select(self, rows: Any, examples: Any) -> PartCost:
+        """The costs of some examples only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +98,7 @@ class Corner:
 
     loss: float
     margin: float
-    labelling: np.ndarray
+    output: np.ndarray
     scale: float
 
     @property
@@ -110,16 +119,16 @@ class Gap:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Some outputs of an example, all others scoring -inf, and the side of their hull that has the largest bound."""
+    """Some outputs of an example, and the side of their hull that has the largest bound."""
 
-    theta: Parts
+    rules: tuple[Restriction, ...]
     side: Gap
 
 
 def search(
     structure: Structure, theta: Parts, gold: np.ndarray, cost: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """max_y ell_i(y) (1 + s_i(y) - s_i(gold)) of every example, the labelling that attains it, and its losses.
+    """max_y ell_i(y) (1 + s_i(y) - s_i(gold)) of every example, the outputs that attain it, packed, and their losses.
 
     Parameters
     ----------
@@ -128,19 +137,19 @@ def search(
     theta : tuple of arrays
         Scores of the parts, without the loss.
     gold : array of int
-        The gold labelling, which answers where no product is positive.
+        The gold outputs, packed, which answer where no product is positive.
     cost : Cost
         The label loss.
     """
-    values, losses, labelling = np.zeros(structure.n), np.zeros(structure.n), gold.copy()
+    values, losses, packed = np.zeros(structure.n), np.zeros(structure.n), gold.copy()
     for i in range(structure.n):
-        alone, rows = structure.select(np.array([i]))
-        mine = tuple(array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
-        span = structure.rows_of_labelling(np.array([i]))
-        best = _Example(i, alone, mine, gold[span], cost.select(span, rows[1:])).search()
+        one = np.array([i])
+        alone, rows = structure.select(one)
+        mine, span = structure.own(theta, i), structure.entries_of(one)
+        best = _Example(i, alone, mine, gold[span], cost.select(rows, one)).search()
         if not best.product <= 0.0:
-            values[i], losses[i], labelling[span] = best.product, best.loss, best.labelling
-    return values, labelling, losses
+            values[i], losses[i], packed[span] = best.product, best.loss, best.output
+    return values, packed, losses
 
 
 class _Example:
@@ -151,15 +160,17 @@ class _Example:
         self.gold_score = float(alone.score(theta, gold)[0])
         part_losses = tuple(np.zeros(shape) for shape in alone.shapes)
         cost.add_to(part_losses)
-        self.unit = float(unit_of(np.concatenate([array.ravel() for array in part_losses])))
+        self.size = sum(float(np.abs(array[np.isfinite(array)]).sum()) for array in theta)
+        self.cost_size = sum(float(np.abs(array).sum()) for array in part_losses)
+        self.unit = float(unit_of(np.abs(np.concatenate([array.ravel() for array in part_losses]))))
 
     def search(self) -> Corner:
         """The output with the largest product."""
-        top, widest = self._ask(self.theta, 0.0), self._ask(self.theta, np.inf)
+        top, widest = self._ask((), 0.0), self._ask((), np.inf)
         self.best, self.widest = top, widest
         if not top.margin > 0.0:  # nor has any other output a positive one
             return top
-        left = [*self._unsettled(self.theta, top, widest)]
+        left = [*self._unsettled((), top, widest)]
         while left:
             branch = max(left, key=_bound_of_branch)
             left.remove(branch)
@@ -171,19 +182,17 @@ class _Example:
     def _divided(self, branch: Branch) -> Iterator[Branch]:
         """What is unsettled of the branches of a branch."""
         side = branch.side
-        masks = self.alone.branches(side.left.labelling, side.right.labelling)
-        if not masks:
+        divided = self.alone.branches(side.left.output, side.right.output)
+        if not divided:
             self._give_up(side, f"{type(self.alone).__name__} does not say how to divide its outputs")
         if self.calls >= MOST_CALLS:
             self._give_up(side, f"{self.calls} calls of the max-oracle were not enough")
-        for number, forbidden in masks:
-            theta = list(branch.theta)
-            theta[number] = np.where(forbidden, -np.inf, theta[number])
-            smaller = tuple(theta)
-            yield from self._unsettled(smaller, self._ask(smaller, 0.0), self._ask(smaller, np.inf))
+        for rule in divided:
+            rules = (*branch.rules, Restriction(*rule))
+            yield from self._unsettled(rules, self._ask(rules, 0.0), self._ask(rules, np.inf))
 
-    def _unsettled(self, theta: Parts, top: Corner, widest: Corner) -> Iterator[Branch]:
-        """The branch with these scores, unless the best corner reaches all of its bounds."""
+    def _unsettled(self, rules: tuple[Restriction, ...], top: Corner, widest: Corner) -> Iterator[Branch]:
+        """The branch of the outputs that obey some rules, unless the best corner reaches all of its bounds."""
         self.best = max(self.best, top, widest, key=_product)
         gaps = [self._gap(top, widest)] if widest.loss > top.loss else []
         while gaps:
@@ -191,10 +200,10 @@ class _Example:
             if self._reaches(gap.bound):
                 return
             if gap.final:
-                yield Branch(theta, gap)
+                yield Branch(rules, gap)
                 return
             gaps.remove(gap)
-            for part in self._asked(theta, gap):
+            for part in self._asked(rules, gap):
                 self.best = max(self.best, part.left, part.right, key=_product)
                 gaps.append(part)
 
@@ -204,25 +213,29 @@ class _Example:
     def _give_up(self, side: Gap, reason: str) -> NoReturn:
         raise InexactOracle(self.number, self.best.product, side.bound, reason)
 
-    def _ask(self, theta: Parts, scale: float) -> Corner:
-        """The output with the largest margin + scale * loss."""
+    def _ask(self, rules: tuple[Restriction, ...], scale: float) -> Corner:
+        """The output with the largest margin + scale * loss of those that obey the rules."""
         self.calls += 1
         if scale == np.inf:
-            theta = tuple(np.where(np.isinf(array), array, 0.0) for array in theta)
+            theta = tuple(np.where(np.isinf(array), array, 0.0) for array in self.theta)
         else:
-            theta = tuple(array.copy() for array in theta)
+            theta = tuple(array.copy() for array in self.theta)
         self.cost.add_to(theta, 1.0 if scale == np.inf else scale)
-        labelling = self.alone.hard(theta)[1]
-        margin = 1.0 + float(self.alone.score(self.theta, labelling)[0]) - self.gold_score
-        return Corner(float(self.cost.expected(self.alone.encode(labelling))), margin, labelling, scale)
+        # no other parts together outweigh a required one
+        bonus = 4.0 * (1.0 + (self.cost_size if scale == np.inf else self.size + scale * self.cost_size))
+        for number, parts, required in rules:
+            theta[number][parts] = theta[number][parts] + bonus if required else -np.inf
+        output = self.alone.hard(theta)[1]
+        margin = 1.0 + float(self.alone.score(self.theta, output)[0]) - self.gold_score
+        return Corner(float(self.cost.expected(self.alone.encode(output))), margin, output, scale)
 
-    def _asked(self, theta: Parts, gap: Gap) -> Iterator[Gap]:
+    def _asked(self, rules: tuple[Restriction, ...], gap: Gap) -> Iterator[Gap]:
         """What is left of a gap after a call at the slope of its chord."""
         left, right = gap.left, gap.right
         if left.margin <= right.margin:  # the right one has the largest margin of all
             return
         slope = (left.margin - right.margin) / (right.loss - left.loss)
-        corner = self._ask(theta, slope)
+        corner = self._ask(rules, slope)
         above = corner.margin - left.margin + slope * (corner.loss - left.loss)
         size = abs(left.margin) + abs(right.margin) + slope * right.loss + abs(self.gold_score)
         if above > ROUNDING * size and left.loss < corner.loss <= right.loss:

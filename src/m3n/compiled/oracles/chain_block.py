@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import add_costs
 from m3n.compiled.oracles import chain
 from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.oracles.chain_slack import best_product
+from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives.vector import padded
 from m3n.compiled.sweeps.rescaling import base_of, copy_gold
-from m3n.compiled.sweeps.visits import add_costs, implements
 
 
 class ChainSpace(NamedTuple):

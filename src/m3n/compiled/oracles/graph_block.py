@@ -35,7 +35,7 @@ from m3n.compiled.oracles.elimination_pairs import (
     soft_forest,
     sum_matrices,
 )
-from m3n.compiled.sweeps.visits import implements
+from m3n.compiled.oracles.hooks import implements
 
 
 class GraphSpace(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.higher_order import Machine, padded_steps, score_steps, spread_steps, viterbi
 from m3n.compiled.oracles.higher_order_soft import soft
-from m3n.compiled.sweeps.visits import implements
+from m3n.compiled.oracles.hooks import implements
 
 
 class HigherOrderSpace(NamedTuple):

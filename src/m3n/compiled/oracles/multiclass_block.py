@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from m3n.compiled.maps.costs import loss_of
+from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives import rows
 from m3n.compiled.sweeps.rescaling import base_of, copy_gold
-from m3n.compiled.sweeps.visits import implements, loss_of
 
 
 class MulticlassSpace(NamedTuple):

@@ -10,10 +10,10 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.chain_block import tables_of
+from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.semi_markov import count, place, viterbi
 from m3n.compiled.oracles.semi_markov_soft import soft
 from m3n.compiled.primitives.vector import padded
-from m3n.compiled.sweeps.visits import implements
 
 
 class SemiMarkovSpace(NamedTuple):

@@ -29,8 +29,10 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import gather, scatter_all
-from m3n.compiled.sweeps.visits import add_costs, expected_loss, move_weights, soft, workspace
+from m3n.compiled.oracles.hooks import soft, workspace
+from m3n.compiled.sweeps.visits import move_weights
 
 MOST_TRIALS = 20
 ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not be refused for ever
@@ -107,7 +109,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
                 p[:] = x
                 m[:] = y
                 dual.entropies[i] = entropy
-                dual.losses[i] = expected_loss(costs, i, y)
+                dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
                 break
     return calls
 

@@ -18,8 +18,10 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import gather, scatter_all
-from m3n.compiled.sweeps.visits import add_costs, expected_loss, move_weights, soft, workspace
+from m3n.compiled.oracles.hooks import soft, workspace
+from m3n.compiled.sweeps.visits import move_weights
 
 MOST_TRIALS = 40
 ROUNDING = 1e-13  # of scores of size one: a distribution that cannot change any more must not halve eta for ever
@@ -49,7 +51,7 @@ def fill(space, rows, costs, dual, gold, gold_counts, lam, w):
         m[:] = p
         value = soft(space, i, m, 1.0, work)
         dual.entropies[i] = value - dot(p, m)
-        dual.losses[i] = expected_loss(costs, i, m)
+        dual.losses[i] = costs.constants[i] + expected_costs(costs, i, m)
         delta = -m
         for k in range(gold_counts[i]):
             delta[gold[i, k]] += 1.0
@@ -87,7 +89,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, w):
                 p[:] = x
                 m[:] = y
                 dual.entropies[i] = entropy
-                dual.losses[i] = expected_loss(costs, i, y)
+                dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
                 grown = eta * (PATIENT if dual.failed[i] else EAGER)
                 dual.eta[i] = min(grown, 1.0 / temperature) if temperature > 0.0 else grown
                 break

@@ -21,14 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.sweeps.rescaling import add_gold, factor, label_costs, most_violated, objective_scores, workspace_for
-from m3n.compiled.sweeps.visits import (
-    add_parts,
-    clear,
-    loss_of,
-    settle,
-    spread,
-)
+from m3n.compiled.sweeps.visits import add_parts, clear, settle, spread
 from m3n.compiled.sweeps.working_sets import include, rate, roomy
 
 LOST = 1e-16  # of a weight of one: dropped, it changes no sum

@@ -18,17 +18,10 @@ from numba import types
 from numba.extending import overload
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import Costs, add_costs, score_of
 from m3n.compiled.maps.kinds import gather
-from m3n.compiled.sweeps.visits import (
-    Costs,
-    add_costs,
-    add_parts,
-    best,
-    score_of,
-    slack,
-    slack_workspace,
-    workspace,
-)
+from m3n.compiled.oracles.hooks import best, slack, slack_workspace, workspace
+from m3n.compiled.sweeps.visits import add_parts
 
 
 class SlackCosts(NamedTuple):

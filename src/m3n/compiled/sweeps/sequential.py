@@ -14,8 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import loss_of
+from m3n.compiled.oracles.hooks import best, workspace
 from m3n.compiled.sweeps.caches import add_up_slots, difference, insert, known_slot, move, room, score_slots, scratch
-from m3n.compiled.sweeps.visits import best, local_scores, loss_of, workspace
+from m3n.compiled.sweeps.visits import local_scores
 
 MOST_MOVES = 30
 ENOUGH = 0.05  # of the spread of scores at the start of a visit: the next visit sees other scores anyway

@@ -15,20 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.sweeps.visits import (
-    add_parts,
-    best,
-    clear,
-    clique_range,
-    cliques,
-    local_scores,
-    loss_of,
-    scatter,
-    spread,
-    wipe,
-    workspace,
-    worst,
-)
+from m3n.compiled.maps.costs import loss_of
+from m3n.compiled.oracles.hooks import best, clique_range, cliques, workspace, worst
+from m3n.compiled.sweeps.visits import add_parts, clear, local_scores, scatter, spread, wipe
 
 GONE = 1e-14  # mass that rounding leaves behind: as good as none
 

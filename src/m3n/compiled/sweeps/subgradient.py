@@ -9,9 +9,10 @@ psi(y_s) for psi(y_s).
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.maps.kinds import gather
 from m3n.compiled.sweeps.rescaling import add_loss, factor, label_costs, most_violated, workspace_for
-from m3n.compiled.sweeps.visits import add_parts, clear, loss_of, scatter
+from m3n.compiled.sweeps.visits import add_parts, clear, scatter
 
 
 @compiled

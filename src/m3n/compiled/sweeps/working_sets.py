@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.maps.costs import loss_of, score_of
 from m3n.compiled.sweeps.rescaling import (
     base_of,
     factor,
@@ -19,7 +20,7 @@ from m3n.compiled.sweeps.rescaling import (
     rescaled,
     workspace_for,
 )
-from m3n.compiled.sweeps.visits import add_parts, clear, loss_of, scatter, score_of
+from m3n.compiled.sweeps.visits import add_parts, clear, scatter
 
 
 class Sets(NamedTuple):
