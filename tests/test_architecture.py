@@ -1,6 +1,7 @@
 """Imports go one way, and importing the package is quick because nothing heavy comes along."""
 
 import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,10 @@ RANKS = {
 }
 
 
+# the rooms of compiled code, from left to right
+ROOMS = ("jit", "primitives", "maps", "oracles", "sweeps")
+
+
 def modules():
     for path in sorted(SOURCE.rglob("*.py")):
         parts = path.relative_to(SOURCE).with_suffix("").parts
@@ -41,8 +46,8 @@ def modules():
             yield path, parts[0]
 
 
-def imported(path):
-    """Every m3n module that a file imports, also inside functions; type-checking blocks do not count."""
+def imported_modules(path):
+    """Every m3n module that a file imports, also inside functions, by its full name, but for type checking."""
     tree = ast.parse(path.read_text())
     skipped = {
         id(node)
@@ -55,12 +60,64 @@ def imported(path):
             continue
         if isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: relative import"
-            names = [f"m3n.{alias.name}" for alias in node.names] if node.module == "m3n" else [node.module]
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if is_module(name) else node.module for name in inner]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
             continue
-        yield from (name.split(".")[1] for name in names if name.startswith("m3n."))
+        yield from (name for name in names if name.startswith("m3n."))
+
+
+def is_module(name):
+    place = SOURCE.joinpath(*name.split(".")[1:])
+    return name.startswith("m3n.") and (place.is_dir() or place.with_suffix(".py").exists())
+
+
+def imported(path):
+    """The packages that a file imports from."""
+    return (name.split(".")[1] for name in imported_modules(path))
+
+
+def graph():
+    """What every module imports; a package stands for its ``__init__``."""
+    edges = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = ("m3n", *path.relative_to(SOURCE).with_suffix("").parts)
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        edges[name] = set(imported_modules(path)) - {name}
+    return edges
+
+
+def test_no_module_needs_itself():
+    """Neither among packages nor among siblings, lazy imports included: a circle has no place to begin reading."""
+    edges, done = graph(), set()
+
+    def walk(name, above):
+        assert name not in above, f"a circle of imports: {[*above[above.index(name) :], name]}"
+        if name not in done:
+            for other in sorted(edges.get(name, ())):
+                walk(other, [*above, name])
+            done.add(name)
+
+    for name in sorted(edges):
+        walk(name, [])
+
+
+def test_rooms_of_compiled_code_are_in_order():
+    for path in (SOURCE / "compiled").rglob("*.py"):
+        room = path.relative_to(SOURCE / "compiled").with_suffix("").parts[0]
+        others = {name.split(".")[2] for name in imported_modules(path) if name.startswith("m3n.compiled.")}
+        wrong = [other for other in others if room in ROOMS and ROOMS.index(other) > ROOMS.index(room)]
+        assert not wrong, f"{path.relative_to(SOURCE)} imports from {wrong}"
+
+
+def test_names_of_the_package_are_where_it_says():
+    """``import m3n`` finds names when they are asked for: each in a module that defines or exports it."""
+    for name, home in m3n._HOME.items():
+        assert is_module(home), home
+        assert getattr(importlib.import_module(home), name) is getattr(m3n, name)
+    assert list(imported_modules(SOURCE / "__init__.py")) == []
 
 
 def test_every_module_has_a_rank():

@@ -9,7 +9,7 @@ from m3n import minimize
 from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
 from m3n.solvers import BlockFrankWolfe, GapSampling, Pairwise, PlaneCache, Uniform
 from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets
-from tests.test_blocks import edge_problem
+from tests.problem.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem, edge_problem]

@@ -5,7 +5,7 @@ import pytest
 
 from m3n import minimize
 from m3n.solvers import ExponentiatedGradient
-from tests.test_blocks import edge_problem
+from tests.problem.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem, edge_problem]

@@ -24,8 +24,8 @@ from m3n.solvers import (
     Uniform,
 )
 from m3n.structures import Chain, Multiclass
+from tests.problem.test_blocks import edge_problem
 from tests.structures.test_graph import graph_problem
-from tests.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 SOLVERS = {

@@ -11,7 +11,7 @@ from m3n.losses import NormalizedHamming
 from m3n.solvers import BlockFrankWolfe, SequentialDual
 from m3n.solvers.caches import roomier
 from m3n.structures import Chain
-from tests.test_blocks import edge_problem
+from tests.problem.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, iterates, multiclass_problem
 
 CASES = {

@@ -7,8 +7,8 @@ import pytest
 
 from m3n import MissingOracle, minimize
 from m3n.solvers import SMO
+from tests.problem.test_blocks import edge_problem
 from tests.solvers.test_product import Counting
-from tests.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 PROBLEMS = [chain_problem, multiclass_problem, edge_problem]

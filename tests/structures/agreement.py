@@ -5,8 +5,8 @@ import pytest
 
 from m3n import minimize
 from m3n.solvers import LBFGS, SMO, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual
-from tests.test_blocks import test_block_oracles_are_those_of_the_batch as check_blocks
-from tests.test_blocks import test_default_parts_are_those_of_the_structure as check_parts
+from tests.problem.test_blocks import test_block_oracles_are_those_of_the_batch as check_blocks
+from tests.problem.test_blocks import test_default_parts_are_those_of_the_structure as check_parts
 from tests.tiny import Enumerated
 
 MARGIN = [

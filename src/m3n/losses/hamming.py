@@ -37,7 +37,7 @@ class _WrongLabels(Loss):
         return replace(self, class_weight=by_label(self.class_weight, labels, "class_weight"))
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
+        gold, labels = structure.labels_of(gold), structure.shapes[0][1]
         classes = _class_weights(self.class_weight, labels, gold, structure.row_weights())
         weight = structure.row_weights(self._weights(structure)) * classes[gold]
         return Cost(gold, weight, 1.0 - np.eye(labels))
@@ -90,7 +90,7 @@ class NoLoss(Loss):
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         if not structure.has_labels:
             return Cost.of_parts(structure, gold, {})
-        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
+        gold, labels = structure.labels_of(gold), structure.shapes[0][1]
         return Cost(gold, np.zeros(len(gold)), np.zeros((labels, labels)))
 
 

@@ -35,7 +35,7 @@ class CostMatrix(Loss):
         return replace(self, costs=by_pair(self.costs, self.default, labels, "CostMatrix"))
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels, gold = structure.shapes[0][1], structure.labels_of(gold)
+        gold, labels = structure.labels_of(gold), structure.shapes[0][1]
         table = self.costs
         if isinstance(table, Mapping):
             table = by_pair(table, self.default, range(labels), "CostMatrix")

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from m3n.compiled.jit import uncached
-from m3n.compiled.maps.costs import Costs
+from m3n.compiled.maps.costs import Costs, SlackCosts
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.compiled.oracles.hooks import implemented
-from m3n.compiled.sweeps.rescaling import SlackCosts
 from m3n.compiled.sweeps.visits import MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.losses import Cost

@@ -139,7 +139,7 @@ class Structure(ABC):
                 packed[self._room[i] : self._room[i] + len(parts)] = parts
 
         threads.run(lane, threads.lanes(self._effort))
-        return values, packed
+        return values, self._from_lists(packed)
 
     def soft(
         self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
@@ -401,6 +401,10 @@ class Structure(ABC):
         """Add amounts (n,) to the parts of packed outputs."""
         for array, (places, owner) in zip(parts, self.located(packed), strict=True):
             np.add.at(array.reshape(-1), places, amounts[owner])
+
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        """Packed outputs from lists of parts, for structures with another layout."""
+        return lists
 
     def _check_parts(self, parts: np.ndarray, i: int) -> None:
         size = int(self.layout.lengths[:, i].sum())

@@ -31,7 +31,7 @@ from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import mask, sums
 from m3n.structures.base import Examples, Parts, Selection, Structure
-from m3n.structures.labels import LabelStructure, Words, cut_labels, join_labels
+from m3n.structures.labels import LabelStructure, Words
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
 
@@ -54,6 +54,7 @@ class Chain(LabelStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    words: ClassVar[Words] = Words()
 
     def __init__(
         self,
@@ -188,12 +189,9 @@ class Chain(LabelStructure):
         return float(np.sqrt(2.0 * squares.max()))
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        labelling = join_labels(outputs, self.lengths, self.labels, Words())
-        self._check_allowed(labelling)
-        return labelling
-
-    def unpack(self, labelling: np.ndarray) -> list[Any]:
-        return cut_labels(labelling, self.offsets)
+        packed = super().pack(outputs)
+        self._check_allowed(packed)
+        return packed
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         scores = np.empty(self.n)

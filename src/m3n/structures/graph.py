@@ -15,7 +15,7 @@ import itertools
 import math
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,7 +28,7 @@ from m3n.packed.ragged import sums
 from m3n.structures.base import Examples, Parts, Selection, Structure
 from m3n.structures.elimination import Bucket, Layout, Shape, TooWide, eliminate, forests, programme, table_entries
 from m3n.structures.factors import Factors
-from m3n.structures.labels import LabelStructure, Located, Words, cut_labels, join_labels
+from m3n.structures.labels import LabelStructure, Located, Words
 
 CHUNK = 1 << 17  # numbers of theta that are brought side by side at a time: 1 MB
 _MEMORY = threading.local()
@@ -63,6 +63,7 @@ class Graph(LabelStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
+    words: ClassVar[Words] = Words("example", "variables", "outputs")
 
     def __init__(
         self,
@@ -131,12 +132,6 @@ class Graph(LabelStructure):
             number = np.diff(given.first)
             squares += (number * norm.max() if given.shared else sums(norm, given.first[:-1], number)) ** 2
         return float(np.sqrt(2.0 * squares.max()))
-
-    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        return join_labels(outputs, self.nodes, self.labels, Words("example", "variables", "outputs"))
-
-    def unpack(self, labelling: np.ndarray) -> list[Any]:
-        return cut_labels(labelling, self.offsets)
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         chosen, part = np.arange(self.n)[examples], copy.copy(self)

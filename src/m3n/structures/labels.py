@@ -9,18 +9,38 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from m3n.packed.ragged import ranges
-from m3n.structures.base import Examples, Selection, Structure
+from m3n.structures.base import Examples, Selected, Selection, Structure
 
 Located = tuple[np.ndarray, np.ndarray]  # flat positions in an array of theta, and the examples that own them
+
+
+class Words(NamedTuple):
+    """What the parts of an output are called in messages."""
+
+    example: str = "sequence"
+    positions: str = "positions"
+    outputs: str = "label sequences"
 
 
 class LabelStructure(Structure):
     """A structure that keeps packed outputs as one label per row of the first array of theta.
 
-    It has to define ``pack`` and ``unpack`` for that layout and, if theta has further arrays, ``located``.
+    If theta has further arrays it has to define ``located`` for that layout.
     """
 
     one_label_per_row: ClassVar[bool] = True
+    words: ClassVar[Words] = Words("example", "rows", "outputs")
+
+    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
+        """Check labels, one per row, and join them to one array; one with rules of its own checks these, too."""
+        return join_labels(outputs, np.diff(self._first_rows()), self.shapes[0][1], self.words)
+
+    def unpack(self, packed: np.ndarray) -> list[Any]:
+        """One list of labels per example."""
+        return cut_labels(packed, self._first_rows())
+
+    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
+        return SelectedLabels(self, np.arange(self.n)[examples]), self.rows_of(examples)
 
     def entries_of(self, examples: Examples) -> Selection:
         first, chosen = self._first_rows(), np.arange(self.n)[examples]
@@ -45,18 +65,22 @@ class LabelStructure(Structure):
         rows[owner[order], place] = parts[order]
         return rows, counts
 
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        owner, (lengths, _, first) = np.repeat(np.arange(self.n), np.diff(self._room)), self.layout
+        chosen = (lists >= 0) & (lists < lengths[0][owner])
+        rows, labels = np.divmod(lists[chosen] + first[0][owner[chosen]], self.shapes[0][1])
+        packed = np.zeros(self.shapes[0][0], np.int64)
+        packed[rows] = labels
+        return packed
+
     def _first_rows(self) -> np.ndarray:
         first = self.spans()[0]
         assert first is not None, "the first array of theta has rows for every example"
         return first
 
 
-class Words(NamedTuple):
-    """What the parts of an output are called in messages."""
-
-    example: str = "sequence"
-    positions: str = "positions"
-    outputs: str = "label sequences"
+class SelectedLabels(Selected, LabelStructure):
+    """Some examples of a structure with one label per row; one with further arrays selects by itself."""
 
 
 def check_labels(values: np.ndarray, labels: int, where: str) -> np.ndarray:

@@ -25,6 +25,16 @@ class Costs(NamedTuple):
     constants: np.ndarray  # (n,)
 
 
+class SlackCosts(NamedTuple):
+    """A label loss that multiplies the margin."""
+
+    label: Costs
+    units: np.ndarray  # (n,) of which every loss of the example is a multiple
+    levels: np.ndarray  # (n,) the largest loss in units
+    gold: np.ndarray  # (n, most) parts of the gold outputs
+    gold_counts: np.ndarray  # (n,)
+
+
 @compiled
 def add_costs(costs, i, theta, scale):
     """theta += scale * loss of example i."""
@@ -82,3 +92,17 @@ def score_of(theta, parts, count):
     for k in range(count):
         total += theta[parts[k]]
     return total
+
+
+@compiled
+def margin_base(costs, i, theta):
+    """1 - s(gold) of example i, for slack rescaling."""
+    return 1.0 - score_of(theta, costs.gold[i], costs.gold_counts[i])
+
+
+@compiled
+def copy_gold(costs, i, parts):
+    """The gold output of example i as an answer; its number of parts."""
+    for m in range(costs.gold_counts[i]):
+        parts[m] = costs.gold[i, m]
+    return costs.gold_counts[i]

@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.maps.costs import add_costs
+from m3n.compiled.maps.costs import add_costs, copy_gold, margin_base
 from m3n.compiled.oracles import chain
 from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.oracles.chain_slack import best_product
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives.vector import padded
-from m3n.compiled.sweeps.rescaling import base_of, copy_gold
 
 
 class ChainSpace(NamedTuple):
@@ -115,7 +114,7 @@ def _slack(space, costs, i, theta, parts, work):
     work.tables[0, :s, :s] = transition
     work.losses[: length * s] = 0.0
     add_costs(costs.label, i, work.losses, 1.0)
-    measures = work.losses, base_of(costs, i, theta), costs.units[i], costs.levels[i]
+    measures = work.losses, margin_base(costs, i, theta), costs.units[i], costs.levels[i]
     scratch = work.forward, work.tables, work.scores, work.steps
     pair = (length + s + 2) * s
     value, _ = best_product(theta, start, end, theta, pair, length, space.edges, *measures, *scratch, parts)

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.maps.costs import loss_of
+from m3n.compiled.maps.costs import copy_gold, loss_of, margin_base
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives import rows
-from m3n.compiled.sweeps.rescaling import base_of, copy_gold
 
 
 class MulticlassSpace(NamedTuple):
@@ -37,7 +36,7 @@ def _slack_workspace(space, costs):
 
 @implements("slack", MulticlassSpace)
 def _slack(space, costs, i, theta, parts, work):
-    label, value, base = -1, 0.0, base_of(costs, i, theta)
+    label, value, base = -1, 0.0, margin_base(costs, i, theta)
     for j in range(space.labels):
         parts[0] = j
         loss = loss_of(costs.label, i, parts, 1)

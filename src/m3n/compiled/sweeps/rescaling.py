@@ -11,27 +11,14 @@ the margin's kernels carry no trace of the slack's. ``Costs`` mean the margin, `
 Weights of examples enter the slack objective through the losses alone: c ell (1 + s - s(gold)).
 """
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import types
 from numba.extending import overload
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.maps.costs import Costs, add_costs, score_of
+from m3n.compiled.maps.costs import SlackCosts, add_costs, margin_base
 from m3n.compiled.maps.kinds import gather
 from m3n.compiled.oracles.hooks import best, slack, slack_workspace, workspace
 from m3n.compiled.sweeps.visits import add_parts
-
-
-class SlackCosts(NamedTuple):
-    """A label loss that multiplies the margin."""
-
-    label: Costs
-    units: np.ndarray  # (n,) of which every loss of the example is a multiple
-    levels: np.ndarray  # (n,) the largest loss in units
-    gold: np.ndarray  # (n, most) parts of the gold outputs
-    gold_counts: np.ndarray  # (n,)
 
 
 def _slack(costs):
@@ -56,7 +43,7 @@ def factor(costs, loss):
 
 def base_of(costs, i, theta):
     """1 - s(gold) of example i under slack rescaling."""
-    return 1.0 - score_of(theta, costs.gold[i], costs.gold_counts[i]) if _slack(costs) else 0.0
+    return margin_base(costs, i, theta) if _slack(costs) else 0.0
 
 
 def add_loss(costs, i, theta):
@@ -102,7 +89,7 @@ def _factor(costs, loss):
 @overload(base_of)
 def _base_of(costs, i, theta):
     if _slack(costs):
-        return lambda costs, i, theta: 1.0 - score_of(theta, costs.gold[i], costs.gold_counts[i])
+        return lambda costs, i, theta: margin_base(costs, i, theta)
     return lambda costs, i, theta: 0.0
 
 
@@ -142,11 +129,3 @@ def objective_scores(rows, costs, i, w, theta):
     gather(rows, i, w, local)
     add_loss(costs, i, local)
     return local
-
-
-@compiled
-def copy_gold(costs, i, parts):
-    """The gold output of example i as an answer; its number of parts."""
-    for m in range(costs.gold_counts[i]):
-        parts[m] = costs.gold[i, m]
-    return costs.gold_counts[i]
