@@ -147,7 +147,7 @@ class _Parts:
         self.names = model.classes_.tolist()
         self.pairs: Product | None = None
         if model.edge_coef_ is not None:
-            pair_names = cache(lambda: model.reader_.vectorizer.pair_names)  # type: ignore[union-attr]
+            pair_names = cache(lambda: model.reader_.vectorizer.pair_names)
             self.pairs = Product("pair", inputs.pairs, model.edge_coef_, lambda j: pair_names()[j])
 
     def position(self, t: int, numbers: list[int], marginals: np.ndarray, top: int | None) -> Position:
@@ -211,12 +211,12 @@ class _Parts:
         return None if np.isneginf(total[other]) else other
 
 
-def attribute_product(model: Any, matrix: Matrix) -> Product:
+def attribute_product(model: SequenceTagger, matrix: Matrix) -> Product:
     """What scores attributes: linear weights, the inputs of a kernel model, or the features of an approximation."""
-    kernel = getattr(model, "kernel_model_", None)
-    if kernel is None:
+    if model._linear:
         names = cache(lambda: attribute_names(model))
         return Product("attribute", matrix, model.coef_, lambda j: names()[j])
+    kernel = model.kernel_model_
     if not isinstance(kernel, Support):
         features = transformed(kernel.transformer, matrix)
         return Product("feature", features, kernel.coefficients, lambda j: f"feature[{j}]")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from m3n.estimators.vocabularies import packed_vocabulary, restored_vectorizer
 from m3n.features import AttributeVectorizer, Dense, FeatureMap, Observed, Sparse, Templates
 from m3n.io.sentences import Sentences, numbered
 from m3n.packed import Threads
@@ -17,7 +19,8 @@ from m3n.packed.ragged import numbers
 Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
 
-class Inputs(NamedTuple):
+@dataclass(frozen=True)
+class Inputs:
     """Sequences as numbers.
 
     Attributes
@@ -33,6 +36,48 @@ class Inputs(NamedTuple):
     matrix: Matrix
     lengths: np.ndarray
     pairs: Matrix | None = None
+
+    def only(self, chosen: np.ndarray) -> Inputs:
+        """Some of the sequences, in the given order."""
+        pairs = None if self.pairs is None else self.pairs[chosen_rows(self.lengths - 1, chosen)]
+        return Inputs(self.matrix[chosen_rows(self.lengths, chosen)], self.lengths[chosen], pairs)
+
+    def between(self, low: int, high: int) -> Inputs:
+        """Sequences low..high-1; these inputs themselves if that is all of them."""
+        if (low, high) == (0, len(self.lengths)):
+            return self
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        pairs = None if self.pairs is None else self.pairs[ends[low] - low : ends[high] - high]
+        return Inputs(self.matrix[ends[low] : ends[high]], self.lengths[low:high], pairs)
+
+    def arrays(self) -> Iterator[Any]:
+        """What tells these inputs from others."""
+        yield from (array for array in (self.matrix, self.pairs, self.lengths) if array is not None)
+
+
+class PlainReader:
+    """What readers without a vocabulary share: they know how many attributes there are.
+
+    Attributes
+    ----------
+    width : int
+        Attributes of a position.
+    pair_width : int or None
+        Attributes of a pair of positions; None if there are none.
+    """
+
+    def __init__(self, width: int = 0, pair_width: int | None = None):
+        self.width, self.pair_width = width, pair_width
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a model file holds of it, as plain values and arrays."""
+        return dict(vars(self)), {}
+
+    @classmethod
+    def unpacked(cls, plain: Mapping[str, Any], tensors: Mapping[str, np.ndarray], templates: Any) -> Self:
+        """The reader that ``packed`` has written."""
+        del tensors, templates  # for readers with vocabularies
+        return cls(**plain)
 
 
 class SequenceReader:
@@ -65,9 +110,26 @@ class SequenceReader:
         self.vectorizer = vectorizer
         self.columns = columns
 
-    def described(self) -> dict[str, Any]:
-        """What a file holds besides the vocabulary: arguments of another reader."""
-        return {"kind": self.kind, "width": self.width, "columns": self.columns}
+    @property
+    def pair_width(self) -> int | None:
+        """Attributes of pairs of neighbours; None if there are none."""
+        templates = self.vectorizer
+        return templates.pair_width if isinstance(templates, Templates) and templates.has_pairs else None
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a model file holds of it, as plain values and arrays."""
+        separator = getattr(self.vectorizer, "separator", None)  # how names and values are joined, if they are
+        plain = {"kind": self.kind, "width": self.width, "columns": self.columns}
+        return plain if separator is None else plain | {"separator": separator}, packed_vocabulary(self.vectorizer)
+
+    @classmethod
+    def unpacked(
+        cls, plain: Mapping[str, Any], tensors: Mapping[str, np.ndarray], templates: Templates | None
+    ) -> SequenceReader:
+        """The reader that ``packed`` has written."""
+        own = dict(plain)
+        vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
+        return cls(**own, vectorizer=vectorizer)
 
     def fit(self, X: Any, templates: Templates | None = None) -> Inputs:
         """Decide the kind, learn the vocabulary and read."""
@@ -96,7 +158,7 @@ class SequenceReader:
 
     def _pairs(self, sequences: Any) -> Matrix | None:
         templates = self.vectorizer
-        if not isinstance(templates, Templates) or not templates.has_pairs:
+        if not isinstance(templates, Templates) or self.pair_width is None:
             return None
         return templates.transform_pairs(sequences)
 
