@@ -114,7 +114,7 @@ def train(
     with blaming("--lam"):
         strength = parse_strength(lam, len(found.y or []))
     with blaming("--template"):
-        templates_for(found.X, template)
+        templates = templates_for(found.X, template)
     with blaming("--test"):
         held_out = None if test is None else reading.labelled(test, width_of(found.X))
     settings: dict[str, Any] = {
@@ -122,7 +122,7 @@ def train(
         "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol, "max_passes": max_passes,
         "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs, "random_state": seed,
     }  # fmt: skip
-    wishes = command.Wishes(model, reading, template, settings, test, report, json, quiet)
+    wishes = command.Wishes(model, reading, templates, settings, test, report, json, quiet)
     with blaming("train"):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
@@ -148,11 +148,12 @@ def predict(
     from m3n.cli.sequences import Reading, load_tagger
 
     check_outputs(output=output)
+    wanted = command.Wanted(n_best, marginals, confidence, json)
     with blaming("--model"):
         tagger = load_tagger(model)
     with blaming("DATA"):
         found = Reading(format, delimiter, label).for_model(data, tagger)
-        command.run(tagger, found, output, command.Wanted(n_best, marginals, confidence, json))
+        command.run(tagger, found, output, wanted)
 
 
 @app.command()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from m3n.estimators import SequenceTagger
+from m3n.estimators.forms import form_of
 from m3n.io import Data, Sentences, write_columns
 from m3n.io.files import write_text
 
@@ -37,12 +38,34 @@ class Wanted:
     json: bool = False
 
 
-def run(model: SequenceTagger, data: Data, output: Path, wanted: Wanted) -> None:
+@dataclass(frozen=True)
+class Answer:
+    """Labels of all sequences, and what is known about how sure they are.
+
+    Attributes
+    ----------
+    labels : list of lists
+        A label per position.
+    classes : list
+        What marginals are of.
+    marginals : list of arrays (positions, classes)
+        Probabilities; empty if nothing asks for them.
+    confidences : list of lists of float
+        Those of the labels; empty likewise.
+    """
+
+    labels: list[list[Any]]
+    classes: list[Any]
+    marginals: list[np.ndarray]
+    confidences: list[list[float]]
+
+
+def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
     """Predict and write.
 
     Parameters
     ----------
-    model : SequenceTagger
+    model : SequenceTagger or SegmentTagger
         The model.
     data : Data
         The sequences.
@@ -52,40 +75,47 @@ def run(model: SequenceTagger, data: Data, output: Path, wanted: Wanted) -> None
         What to write.
     """
     if wanted.n_best > 1:
-        answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True)
+        answers = _best(model, data, wanted.n_best)
         write_text(output, _best_json(answers) if wanted.json else _best_lines(data, answers))
         return
-    labels = model.predict(data.X)
-    needs = wanted.marginals or wanted.confidence
-    marginals = model.predict_marginals(data.X) if needs else None
-    columns = _extra_columns(model, labels, marginals, wanted)
+    found = _answer(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
-        write_text(output, _json(model, data, labels, marginals, wanted))
+        write_text(output, _json(data, found))
     elif isinstance(data.X, Sentences):
-        write_columns(output, data.X, *columns)
+        write_columns(output, data.X, *_columns(found))
     else:
-        write_text(output, _lines(zip(*columns, strict=True)))
+        write_text(output, _lines(zip(*_columns(found), strict=True)))
 
 
-def _extra_columns(
-    model: SequenceTagger, labels: list[list[Any]], marginals: list[np.ndarray] | None, wanted: Wanted
-) -> list[list[list[str]]]:
+def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
+    ranked = getattr(model, "predict_k_best", None)
+    if ranked is None:
+        raise ValueError(f"a {type(model).__name__} has one answer per sequence; leave --n-best away")
+    return ranked(data.X, count, probabilities=True)
+
+
+def _answer(model: Any, X: Any, wanted: Wanted) -> Answer:
+    """What is asked for, from scores that are computed once."""
+    labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
+    classes, form = model.classes_.tolist(), form_of(model)
+    number = {label: k for k, label in enumerate(classes)}
+    column = cache(lambda label: number[form.class_of(label, model)])
+    asked = zip(labels, marginals, strict=True) if wanted.confidence else ()
+    confidences = [[float(p[t, column(label)]) for t, label in enumerate(sequence)] for sequence, p in asked]
+    return Answer(labels, classes, marginals if wanted.marginals else [], confidences)
+
+
+def _columns(found: Answer) -> list[list[list[str]]]:
     """The predicted labels, their probabilities, those of all labels."""
-    columns = [[[str(label) for label in sequence] for sequence in labels]]
-    if wanted.confidence and marginals is not None:
-        columns.append([[f"{p:.6f}" for p in found] for found in _confidences(model, labels, marginals)])
-    if wanted.marginals and marginals is not None:
-        names = model.classes_.tolist()
-        columns += [[[f"{name}/{p:.6f}" for p in m[:, k]] for m in marginals] for k, name in enumerate(names)]
+    columns = [[[str(label) for label in sequence] for sequence in found.labels]]
+    if found.confidences:
+        columns.append([[f"{p:.6f}" for p in shares] for shares in found.confidences])
+    if found.marginals:
+        columns += [
+            [[f"{name}/{p:.6f}" for p in shares[:, k]] for shares in found.marginals]
+            for k, name in enumerate(found.classes)
+        ]
     return columns
-
-
-def _confidences(model: SequenceTagger, labels: list[list[Any]], marginals: list[np.ndarray]) -> list[list[float]]:
-    number = {label: k for k, label in enumerate(model.classes_.tolist())}
-    return [
-        [float(m[t, number[label]]) for t, label in enumerate(sequence)]
-        for sequence, m in zip(labels, marginals, strict=True)
-    ]
 
 
 def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
@@ -111,17 +141,14 @@ def _best_json(answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
         yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
 
 
-def _json(
-    model: SequenceTagger, data: Data, labels: list[list[Any]], marginals: list[np.ndarray] | None, wanted: Wanted
-) -> Iterator[str]:
-    names = [str(label) for label in model.classes_.tolist()]
-    confidences = _confidences(model, labels, marginals) if wanted.confidence and marginals else None
+def _json(data: Data, found: Answer) -> Iterator[str]:
+    names = [str(label) for label in found.classes]
     tokens = data.X.tokens if isinstance(data.X, Sentences) else data.X if data.format == "json_lines" else None
-    for i, sequence in enumerate(labels):
+    for i, sequence in enumerate(found.labels):
         entry: dict[str, Any] = {} if tokens is None else {"tokens": tokens[i]}
         entry["labels"] = sequence
-        if confidences is not None:
-            entry["confidence"] = [round(p, 6) for p in confidences[i]]
-        if wanted.marginals and marginals is not None:
-            entry["marginals"] = [dict(zip(names, np.round(row, 6).tolist(), strict=True)) for row in marginals[i]]
+        if found.confidences:
+            entry["confidence"] = [round(p, 6) for p in found.confidences[i]]
+        if found.marginals:
+            entry["marginals"] = [dict(zip(names, np.round(p, 6).tolist(), strict=True)) for p in found.marginals[i]]
         yield json.dumps(entry, ensure_ascii=False) + "\n"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from m3n.cli.options import INTERRUPTED, console, print_json
-from m3n.cli.sequences import Reading, all_scores, templates_for
+from m3n.cli.sequences import Reading, all_scores
 from m3n.compiled.sweeps.sequential import sweep
 from m3n.estimators import SequenceTagger
+from m3n.features import Templates
 from m3n.io import Data
 from m3n.run.loop import Status
 from m3n.scores import Scores
@@ -27,8 +28,8 @@ class Wishes:
         Where the model goes.
     reading : Reading
         How files are read.
-    template : Path or None
-        A template file.
+    templates : Templates or None
+        Which attributes to make of columns.
     settings : dict
         Arguments of ``SequenceTagger``.
     test : Path or None
@@ -41,7 +42,7 @@ class Wishes:
 
     model: Path
     reading: Reading
-    template: Path | None = None
+    templates: Templates | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     test: Path | None = None
     report: Path | None = None
@@ -64,13 +65,13 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     out = console(errors=wishes.json)
     shown = not (wishes.json or wishes.quiet)
     begin = time.perf_counter()
-    templates = templates_for(data.X, wishes.template)
     if shown:
         tokens = sum(map(len, data.y or []))
         out.print(f"{len(data.y or []):,} sequences with {tokens:,} labels to learn from ({data.format})")
         if _first_time():
             out.print("The first run compiles for this processor, which takes a minute; later runs begin at once.")
-    tagger = SequenceTagger(templates=templates, verbose=shown and console(errors=True).is_terminal, **wishes.settings)
+    verbose = shown and console(errors=True).is_terminal
+    tagger = SequenceTagger(templates=wishes.templates, verbose=verbose, **wishes.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         tagger.fit(data.X, data.y)

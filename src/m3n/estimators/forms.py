@@ -36,6 +36,8 @@ class Form:
         Whether the command reads such inputs from files of sequences.
     named : bool
         Whether a position has one of the labels that the model knows.
+    exclusive : bool
+        Whether a position has one of several labels, which may be taken for one another.
     table : str or None
         The attribute with the scores of pairs of labels, if there is one.
     """
@@ -46,6 +48,7 @@ class Form:
     inputs: str = "sequences"
     files: bool = True
     named: bool = True
+    exclusive: bool = True
     table: str | None = "transitions_"
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
@@ -109,7 +112,7 @@ class Sets(Form):
     """Sets of labels: every label of every example is a position, with its name where it is on."""
 
     kind, example, position, inputs = "sets", "example", "label", "a matrix with a row per example"
-    files, named, table = False, False, None
+    files, named, exclusive, table = False, False, False, None
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
         names = np.asarray(model.classes_).tolist()

@@ -13,7 +13,7 @@ from m3n.estimators.decoding import check_temperature
 from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
-from m3n.estimators.inputs import flat_labels, linear_map, linear_scores, read_labels
+from m3n.estimators.inputs import linear_map, linear_scores, read_labels, share_right
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.features import Copies, Stack, graph_features
 from m3n.packed import Threads
@@ -216,9 +216,7 @@ class GraphLabeler(Trained):
         y : sequence of labels
             The right labels.
         """
-        predicted = self.predict(X)
-        gold = flat_labels(node_labels(y, X), np.array([len(labels) for labels in predicted]))
-        return float(np.mean([a == b for a, b in zip(gold, (x for labels in predicted for x in labels), strict=True)]))
+        return share_right(node_labels(y, X), self.predict(X))
 
     def _check_words(self) -> None:
         super()._check_words()

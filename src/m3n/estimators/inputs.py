@@ -240,6 +240,13 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     return flat
 
 
+def share_right(y: Any, predicted: list[list[Any]]) -> float:
+    """The share of positions of which the label is right."""
+    gold = flat_labels(y, np.array([len(labels) for labels in predicted], dtype=np.int64))
+    found = chain.from_iterable(predicted)
+    return float(np.mean([right == label for right, label in zip(gold, found, strict=True)]))
+
+
 def _label_list(sequence: Any, i: int) -> list[Any]:
     if isinstance(sequence, str) or not isinstance(sequence, Iterable):
         raise ValueError(f"sequence {i}: y must be a list of labels, got {sequence!r:.60}")

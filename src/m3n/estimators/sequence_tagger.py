@@ -24,7 +24,7 @@ from m3n.estimators.decoding import (
 )
 from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.explanation import Explanation
-from m3n.estimators.inputs import Inputs, SequenceReader, flat_labels, number_labels, pair_scores, read_labels
+from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, pair_scores, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import resolve_strengths
@@ -227,10 +227,7 @@ class SequenceTagger(Trained):
         y : sequences of labels
             The right labels.
         """
-        predicted = self.predict(X)
-        gold = flat_labels(y, np.array([len(sequence) for sequence in predicted]))
-        found = [label for sequence in predicted for label in sequence]
-        return float(np.mean([a == b for a, b in zip(gold, found, strict=True)]))
+        return share_right(y, self.predict(X))
 
     def approximation_report(self, X: Any, y: Any, sequences: int = 200) -> ApproximationReport:
         """How far the approximate features of this model are from the exact kernel, on a part of the data.

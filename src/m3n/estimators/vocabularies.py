@@ -1,4 +1,4 @@
-"""The vocabularies of vectorisers in model files: maybe millions of strings, so bytes in a tensor, not in the header."""
+"""The vocabularies of vectorisers in model files: millions of strings at times, so bytes in a tensor."""
 
 from __future__ import annotations
 
