@@ -56,7 +56,11 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
     plain = meta["reader"] if "reader" in meta else {"width": meta["width"]}  # as multilabel models once had it
     reader = kind._reader.unpacked(plain, tensors, getattr(model, "templates", None))
     fitted |= {"reader_": reader, "n_features_in_": reader.width}
-    sizes = {"labels": len(fitted["classes_"]), "attributes": reader.width, "pairs": reader.pair_width or None}
+    sizes: dict[Any, Any] = {
+        "labels": len(fitted["classes_"]),
+        "attributes": reader.width,
+        "pairs": reader.pair_width or None,
+    }
     if "kernel_model" in meta:
         fitted["kernel_model_"] = kernel_files.unpack(meta["kernel_model"], tensors)
         coefficients = fitted["kernel_model_"].coefficients
@@ -78,18 +82,21 @@ def packed_matrix(name: str, matrix: Any) -> Tensors:
     return {f"{name}{part}": getattr(sparse, part) for part in SPARSE}
 
 
-def restored_array(entry: Learnt, tensors: Tensors, sizes: dict[str, Any]) -> Any:
+def restored_array(entry: Learnt, tensors: Tensors, sizes: dict[Any, Any]) -> Any:
     """A declared array after checking its shape and its range; a sparse one has the axes after the first joined."""
     array: Any = tensors.get(entry.name)
-    if any(size in sizes and sizes[size] is None for size in entry.shape):
-        if array is not None or f"{entry.name}data" in tensors:
-            raise ValueError(f"{entry.name} without attributes that it is for")
+    sparse, first = f"{entry.name}data" in tensors, entry.shape[0]
+    absent = first in sizes and sizes[first] is None
+    if absent != (array is None and not sparse):
+        raise ValueError(f"{entry.name}: " + (f"weights without {first}" if absent else f"{first} without weights"))
+    if absent:
         return None
-    if array is not None and array.ndim == len(entry.shape):
-        for name, size in zip(entry.shape, array.shape, strict=True):
-            sizes.setdefault(name, size)  # type: ignore[arg-type]
-    shape = tuple(size if isinstance(size, int) else sizes.get(size, 0) for size in entry.shape)
-    if f"{entry.name}data" in tensors:
+    found = entry.shape if sparse or array.ndim != len(entry.shape) else array.shape
+    shape = tuple(
+        name if isinstance(name, int) else sizes.setdefault(name, size)
+        for name, size in zip(entry.shape, found, strict=True)
+    )
+    if sparse:
         shape = shape[0], int(np.prod(shape[1:]))
         array = scipy.sparse.csr_array(tuple(tensors[f"{entry.name}{part}"] for part in SPARSE), shape=shape)
         array.check_format()  # no attributes or labels that do not exist
@@ -104,11 +111,10 @@ def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
         raise ValueError(f"{name} has shape {getattr(array, 'shape', None)}, expected {shape}")
 
 
-def _check_range(entry: Learnt, array: Any, sizes: dict[str, Any]) -> None:
+def _check_range(entry: Learnt, array: Any, sizes: dict[Any, Any]) -> None:
     """Refuse weights that are no numbers, and whole numbers that would lead outside of other arrays."""
     if entry.limits is None:
-        kind = array.dtype.kind
-        if kind != "f":
+        if array.dtype.kind != "f":
             raise ValueError(f"{entry.name} holds {array.dtype}, not numbers with a point")
         return
     low, size = entry.limits
