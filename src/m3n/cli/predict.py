@@ -38,28 +38,6 @@ class Wanted:
     json: bool = False
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Labels of all sequences, and what is known about how sure they are.
-
-    Attributes
-    ----------
-    labels : list of lists
-        A label per position.
-    classes : list
-        What marginals are of.
-    marginals : list of arrays (positions, classes)
-        Probabilities; empty if nothing asks for them.
-    confidences : list of lists of float
-        Those of the labels; empty likewise.
-    """
-
-    labels: list[list[Any]]
-    classes: list[Any]
-    marginals: list[np.ndarray]
-    confidences: list[list[float]]
-
-
 def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
     """Predict and write.
 
@@ -78,7 +56,7 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
         answers = _best(model, data, wanted.n_best)
         write_text(output, _best_json(answers) if wanted.json else _best_lines(data, answers))
         return
-    found = _answer(model, data.X, wanted)
+    found = _answers(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
         write_text(output, _json(data, found))
     elif isinstance(data.X, Sentences):
@@ -94,28 +72,30 @@ def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
     return ranked(data.X, count, probabilities=True)
 
 
-def _answer(model: Any, X: Any, wanted: Wanted) -> Answer:
-    """What is asked for, from scores that are computed once."""
+def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
+    """What is asked for, with an entry per sequence, from scores that are computed once."""
     labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
-    classes, form = model.classes_.tolist(), form_of(model)
-    number = {label: k for k, label in enumerate(classes)}
-    column = cache(lambda label: number[form.class_of(label, model)])
-    asked = zip(labels, marginals, strict=True) if wanted.confidence else ()
-    confidences = [[float(p[t, column(label)]) for t, label in enumerate(sequence)] for sequence, p in asked]
-    return Answer(labels, classes, marginals if wanted.marginals else [], confidences)
+    found, classes, form = {"labels": labels}, model.classes_.tolist(), form_of(model)
+    shares = [np.round(rows, 6).tolist() for rows in marginals]
+    if wanted.confidence:
+        number = {label: k for k, label in enumerate(classes)}
+        column = cache(lambda label: number[form.class_of(label, model)])
+        pairs = zip(labels, shares, strict=True)
+        found["confidence"] = [[p[column(y)] for y, p in zip(*pair, strict=True)] for pair in pairs]
+    if wanted.marginals:
+        names = [str(label) for label in classes]
+        found["marginals"] = [[dict(zip(names, row, strict=True)) for row in rows] for rows in shares]
+    return found
 
 
-def _columns(found: Answer) -> list[list[list[str]]]:
+def _columns(found: dict[str, list[Any]]) -> Iterator[list[list[str]]]:
     """The predicted labels, their probabilities, those of all labels."""
-    columns = [[[str(label) for label in sequence] for sequence in found.labels]]
-    if found.confidences:
-        columns.append([[f"{p:.6f}" for p in shares] for shares in found.confidences])
-    if found.marginals:
-        columns += [
-            [[f"{name}/{p:.6f}" for p in shares[:, k]] for shares in found.marginals]
-            for k, name in enumerate(found.classes)
-        ]
-    return columns
+    yield [[str(label) for label in sequence] for sequence in found["labels"]]
+    if "confidence" in found:
+        yield [[f"{p:.6f}" for p in sequence] for sequence in found["confidence"]]
+    shares = found.get("marginals", [])
+    for name in shares[0][0] if shares else ():
+        yield [[f"{name}/{row[name]:.6f}" for row in sequence] for sequence in shares]
 
 
 def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
@@ -141,14 +121,8 @@ def _best_json(answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
         yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
 
 
-def _json(data: Data, found: Answer) -> Iterator[str]:
-    names = [str(label) for label in found.classes]
+def _json(data: Data, found: dict[str, list[Any]]) -> Iterator[str]:
     tokens = data.X.tokens if isinstance(data.X, Sentences) else data.X if data.format == "json_lines" else None
-    for i, sequence in enumerate(found.labels):
-        entry: dict[str, Any] = {} if tokens is None else {"tokens": tokens[i]}
-        entry["labels"] = sequence
-        if found.confidences:
-            entry["confidence"] = [round(p, 6) for p in found.confidences[i]]
-        if found.marginals:
-            entry["marginals"] = [dict(zip(names, np.round(p, 6).tolist(), strict=True)) for p in found.marginals[i]]
-        yield json.dumps(entry, ensure_ascii=False) + "\n"
+    for i in range(len(found["labels"])):
+        entry = {} if tokens is None else {"tokens": tokens[i]}
+        yield json.dumps(entry | {name: answers[i] for name, answers in found.items()}, ensure_ascii=False) + "\n"

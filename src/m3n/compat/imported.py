@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators import SequenceTagger
-from m3n.estimators.inputs import Matrix, SequenceReader
+from m3n.estimators.inputs import SequenceReader
+from m3n.estimators.matrices import Matrix
 from m3n.features import AttributeVectorizer, Templates
 
 SEPARATOR = ":"  # CRFsuite's, between the name and the value of an attribute

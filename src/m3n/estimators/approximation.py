@@ -15,8 +15,8 @@ import numpy as np
 
 from m3n.estimators.chains import chain_of, chain_weights
 from m3n.estimators.examples import Examples
-from m3n.estimators.inputs import pair_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, transformed
+from m3n.estimators.matrices import pair_scores
 from m3n.features import Dense, Kernel
 from m3n.packed import Threads
 from m3n.run.certificate import Certificate

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from m3n.estimators.inputs import Inputs, Matrix, linear_map
+from m3n.estimators.inputs import Inputs
+from m3n.estimators.matrices import Matrix, linear_map
 from m3n.estimators.training import split_weights, stacked
 from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
 from m3n.features.observed import observed_pairs, observed_transitions

@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.explanation import Contribution, Explanation, Position
-from m3n.estimators.inputs import Matrix, number_labels
+from m3n.estimators.inputs import number_labels
 from m3n.estimators.kernel_scores import Support, transformed
+from m3n.estimators.matrices import Matrix
 from m3n.estimators.model_summary import attribute_names
 from m3n.io.sentences import Sentences
 

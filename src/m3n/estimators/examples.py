@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-import scipy.sparse
 
-from m3n.estimators.inputs import Matrix
+from m3n.estimators.matrices import Matrix, stored
 from m3n.features import Stack
 
 
@@ -79,7 +78,7 @@ class Examples:
         digest = hashlib.blake2b(digest_size=16)
         outputs = [np.asarray(output).ravel() for output in self.outputs]
         weights = np.ones(1) if self.weights is None else self.weights
-        inputs = [array for matrix in self.inputs.arrays() for array in _stored(matrix)]
+        inputs = [array for matrix in self.inputs.arrays() for array in stored(matrix)]
         for array in (*inputs, np.concatenate(outputs), weights):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
@@ -123,8 +122,3 @@ def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.n
     if not weights.any():
         raise ValueError("sample_weight is 0 everywhere: there is nothing to train on")
     return weights
-
-
-def _stored(matrix: Matrix) -> tuple[np.ndarray, ...]:
-    """All numbers of a matrix, dense or sparse."""
-    return (matrix.data, matrix.indices, matrix.indptr) if scipy.sparse.issparse(matrix) else (matrix,)

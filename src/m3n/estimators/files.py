@@ -7,20 +7,27 @@ what the first array that has them says. What does not fit is refused before any
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from m3n.estimators import kernel_files, model_parts
 from m3n.estimators.declaration import Learnt
+from m3n.estimators.matrices import packed, unpacked
 from m3n.io import model_file
 
 if TYPE_CHECKING:
     from m3n.estimators.trained import Trained
 
-SPARSE = ("data", "indices", "indptr")  # of a sparse matrix
 Tensors = dict[str, np.ndarray]
+
+
+class Content(NamedTuple):
+    """What a file holds: plain values, arrays, and the attributes that these have become so far."""
+
+    meta: dict[str, Any]
+    tensors: Tensors
+    fitted: dict[str, Any]
 
 
 def save(model: Trained, path: str | os.PathLike[str]) -> None:
@@ -36,7 +43,7 @@ def save(model: Trained, path: str | os.PathLike[str]) -> None:
     meta, tensors = model._packed()
     reader, vocabulary = model.reader_.packed()
     for entry in model._arrays():
-        tensors |= packed_matrix(entry.name, vars(model).get(entry.name))
+        tensors |= packed(entry.name, vars(model).get(entry.name))
     if not model._linear:
         meta["kernel_model"], coefficients = kernel_files.pack(model.kernel_model_)
         tensors |= coefficients
@@ -68,18 +75,8 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
     for entry in kind._arrays():
         if entry.name != "coef_" or "kernel_model" not in meta:
             fitted[entry.name] = restored_array(entry, tensors, sizes)
-    vars(model).update(fitted | model._unpacked(meta, fitted, tensors))
+    vars(model).update(fitted | model._unpacked(Content(meta, tensors, fitted)))
     return model
-
-
-def packed_matrix(name: str, matrix: Any) -> Tensors:
-    """A matrix, dense or sparse, as tensors; none for None."""
-    if matrix is None:
-        return {}
-    if not scipy.sparse.issparse(matrix):
-        return {name: matrix}
-    sparse = scipy.sparse.csr_array(matrix)
-    return {f"{name}{part}": getattr(sparse, part) for part in SPARSE}
 
 
 def restored_array(entry: Learnt, tensors: Tensors, sizes: dict[Any, Any]) -> Any:
@@ -98,8 +95,7 @@ def restored_array(entry: Learnt, tensors: Tensors, sizes: dict[Any, Any]) -> An
     )
     if sparse:
         shape = shape[0], int(np.prod(shape[1:]))
-        array = scipy.sparse.csr_array(tuple(tensors[f"{entry.name}{part}"] for part in SPARSE), shape=shape)
-        array.check_format()  # no attributes or labels that do not exist
+        array = unpacked(entry.name, tensors, shape)
     check_shape(entry.name, array, shape)
     _check_range(entry, array, sizes)
     return array

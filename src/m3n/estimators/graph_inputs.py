@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.estimators.inputs import Matrix, PlainReader, chosen_rows
+from m3n.estimators.inputs import PlainReader, chosen_rows
+from m3n.estimators.matrices import Matrix, bad_row
 
 KEY = "features"
 
@@ -177,18 +178,15 @@ def _from_networkx(graph: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | Non
 
 
 def _matrix(given: Any, what: str) -> Matrix:
-    if scipy.sparse.issparse(given):
-        matrix: Any = scipy.sparse.csr_array(given, dtype=np.float64)
-        numbers = matrix.data
-    else:
-        try:
-            matrix = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} must be a 2-D array of numbers") from None
-        numbers = matrix
+    try:
+        matrix: Any = (
+            scipy.sparse.csr_array(given, dtype=float) if scipy.sparse.issparse(given) else np.asarray(given, float)
+        )
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a 2-D array of numbers") from None
     if matrix.ndim != 2:
         raise ValueError(f"{what} must be a 2-D array (rows, attributes), got shape {matrix.shape}")
-    if not np.isfinite(numbers).all():
+    if bad_row(matrix) is not None:
         raise ValueError(f"{what} contain NaN or infinite numbers")
     return matrix
 

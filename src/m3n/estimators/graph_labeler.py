@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,11 @@ import numpy as np
 from m3n.estimators.declaration import learnt
 from m3n.estimators.decoding import check_temperature
 from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.files import Content
 from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
-from m3n.estimators.inputs import linear_map, linear_scores, read_labels, share_right
+from m3n.estimators.inputs import read_labels, share_right
+from m3n.estimators.matrices import linear_map, linear_scores
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.features import Copies, Stack, graph_features
 from m3n.packed import Threads
@@ -252,10 +254,8 @@ class GraphLabeler(Trained):
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"relaxed": self.relaxed_}, {}
 
-    def _unpacked(
-        self, meta: Mapping[str, Any], fitted: Mapping[str, Any], tensors: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        return {"relaxed_": meta["relaxed"], "multipliers_": None}
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        return {"relaxed_": content.meta["relaxed"], "multipliers_": None}
 
     def _structure(self, graphs: Graphs, labels: int) -> Graph:
         """The output spaces: forests, graphs within the budget, or relaxed ones."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.estimators.inputs import Matrix, PlainReader
+from m3n.estimators.inputs import PlainReader
+from m3n.estimators.matrices import Matrix, bad_row
 from m3n.structures.multilabel import check_indicator
 
 
@@ -50,9 +51,8 @@ def read_inputs(X: Any, width: int | None = None) -> Matrix:
         raise ValueError(f"X must have one row per example, shape (examples, attributes), got shape {matrix.shape}")
     if width is not None and matrix.shape[1] != width:
         raise ValueError(f"X has {matrix.shape[1]} attributes, but the model was trained with {width}")
-    bad = np.flatnonzero(~np.isfinite(matrix.data if sparse else matrix.ravel()))
-    if bad.size:
-        row = int(np.searchsorted(matrix.indptr, bad[0], "right")) - 1 if sparse else bad[0] // matrix.shape[1]
+    row = bad_row(matrix)
+    if row is not None:
         raise ValueError(f"X, example {row}: NaN or infinite input")
     return matrix
 

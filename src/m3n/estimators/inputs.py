@@ -10,13 +10,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
+from m3n.estimators.matrices import Matrix, bad_row
 from m3n.estimators.vocabularies import packed_vocabulary, restored_vectorizer
-from m3n.features import AttributeVectorizer, Dense, FeatureMap, Observed, Sparse, Templates
+from m3n.features import AttributeVectorizer, Templates
 from m3n.io.sentences import Sentences, numbered
-from m3n.packed import Threads
 from m3n.packed.ragged import numbers
-
-Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
 
 @dataclass(frozen=True)
@@ -163,36 +161,6 @@ class SequenceReader:
         return templates.transform_pairs(sequences)
 
 
-def linear_map(matrix: Matrix, labels: int | tuple[int, ...]) -> FeatureMap:
-    """The linear map of a matrix, dense or sparse."""
-    return Sparse(matrix, labels) if scipy.sparse.issparse(matrix) else Dense(matrix, labels)
-
-
-def linear_scores(matrix: Matrix, weights: np.ndarray, threads: Threads) -> np.ndarray:
-    """The scores of all rows under weights (attributes, \\*labels)."""
-    return map_scores(linear_map(matrix, weights.shape[1:]), weights.ravel(), threads)
-
-
-def map_scores(features: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
-    """What a map with a single part array makes of weights."""
-    return features.scores(np.ascontiguousarray(w), (np.empty(features.shapes[0]),), threads)[0]
-
-
-def observed_scores(
-    matrix: Matrix, weights: scipy.sparse.csr_array, threads: Threads, labels: tuple[int, ...] | None = None
-) -> np.ndarray:
-    """The scores of all rows under weights that are kept for some pairs of attribute and label only."""
-    observed = Observed(matrix, weights, labels)
-    return map_scores(observed, observed.pack(observed.pairs.data), threads)
-
-
-def pair_scores(matrix: Matrix, weights: Any, labels: int, threads: Threads) -> np.ndarray:
-    """The scores (rows, labels, labels) of pairs of neighbours."""
-    if scipy.sparse.issparse(weights):
-        return observed_scores(matrix, weights, threads, (labels, labels))
-    return linear_scores(matrix, weights, threads)
-
-
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """The sorted classes and, for every sequence, the numbers of its labels."""
     flat = flat_labels(y, lengths)
@@ -312,15 +280,18 @@ def _length(sequence: Any, i: int) -> int:
 
 
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
-    parts = [_dense(s, i) if kind == "dense" else _sparse(s, i) for i, s in enumerate(sequences)]
+    parts = [
+        _dense(s, i) if kind == "dense" else scipy.sparse.csr_array(s, dtype=float) for i, s in enumerate(sequences)
+    ]
     expected = parts[0].shape[1] if width is None else width
     for i, part in enumerate(parts):
+        position = bad_row(part)
+        if position is not None:
+            raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
         if part.shape[1] != expected:
             where = "the model was trained with" if width is not None else "sequence 0 has"
             raise ValueError(f"sequence {i} has {part.shape[1]} attributes per position, but {where} {expected}")
-    if kind == "dense":
-        return np.concatenate(parts)
-    return scipy.sparse.vstack(parts, format="csr")
+    return np.concatenate(parts) if kind == "dense" else scipy.sparse.vstack(parts, format="csr")
 
 
 def _dense(sequence: Any, i: int) -> np.ndarray:
@@ -330,16 +301,4 @@ def _dense(sequence: Any, i: int) -> np.ndarray:
         raise ValueError(f"sequence {i}: its positions are not vectors of numbers of one length") from None
     if array.ndim != 2:
         raise ValueError(f"sequence {i}: expected a 2-D array (positions, attributes), got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if bad.size:
-        raise ValueError(f"sequence {i}, position {bad[0]}: NaN or infinite input")
     return array
-
-
-def _sparse(sequence: Any, i: int) -> scipy.sparse.csr_array:
-    matrix = scipy.sparse.csr_array(sequence, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        position = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
-    return matrix

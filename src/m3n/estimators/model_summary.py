@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.declaration import Declared
+from m3n.estimators.matrices import stored
 
 # where models that declare nothing may keep their weights
 USUAL = ("coef_", "transitions_", "start_", "end_", "segment_coef_", "edge_coef_", "tables_", "intercept_")
@@ -40,8 +41,8 @@ def summary(model: Any) -> dict[str, Any]:
         "labels": model.classes_.tolist(),
         "attributes": int(model.n_features_in_),
         "weights": count_weights(model),
-        "nonzero_weights": sum(int(np.count_nonzero(_numbers(array))) for array in arrays),
-        "bytes": sum(map(_bytes, arrays)),
+        "nonzero_weights": sum(int(np.count_nonzero(stored(array)[0])) for array in arrays),
+        "bytes": sum(part.nbytes for array in arrays for part in stored(array)),
         "support": getattr(getattr(model, "kernel_model_", None), "size", None),
         "objective": model.objective,
         "solver": origin.get("solver"),
@@ -150,7 +151,7 @@ def count_weights(model: Any) -> int:
     model : estimator
         Fitted.
     """
-    return sum(np.size(_numbers(array)) for array in weight_arrays(model))
+    return sum(np.size(stored(array)[0]) for array in weight_arrays(model))
 
 
 def _columns(coef: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -180,16 +181,6 @@ def _extremes(columns: np.ndarray, weights: np.ndarray, k: int) -> tuple[np.ndar
 def _bounds(certificate: Any) -> dict[str, Any]:
     names = ("primal", "dual", "gap")
     return {name: float(getattr(certificate, name)) for name in names} | {"relaxed": bool(certificate.relaxed)}
-
-
-def _numbers(array: Any) -> np.ndarray:
-    """The numbers that a matrix stores."""
-    return array.data if scipy.sparse.issparse(array) else array
-
-
-def _bytes(array: Any) -> int:
-    parts = (array.data, array.indices, array.indptr) if scipy.sparse.issparse(array) else (array,)
-    return sum(part.nbytes for part in parts)
 
 
 def _plain(value: Any) -> Any:

@@ -11,8 +11,8 @@ from m3n.estimators.decoding import check_temperature
 from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import SETS
 from m3n.estimators.indicators import TableReader, add_ones, read_outputs
-from m3n.estimators.inputs import linear_map
 from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.matrices import linear_map
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import resolve_strengths, split_weights, stacked
 from m3n.features import BinaryLabels, Stack, Table

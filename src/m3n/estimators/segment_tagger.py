@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,10 @@ import scipy.sparse
 from m3n.estimators.declaration import learnt
 from m3n.estimators.decoding import check_temperature
 from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.files import Content
 from m3n.estimators.forms import SEGMENTS
-from m3n.estimators.inputs import Inputs, Matrix, SequenceReader, linear_scores
+from m3n.estimators.inputs import Inputs, SequenceReader
+from m3n.estimators.matrices import Matrix, linear_scores
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.features import AttributeVectorizer, Sparse, Stack, Table, Templates
@@ -205,10 +207,8 @@ class SegmentTagger(Trained):
             )
         return {}, {}
 
-    def _unpacked(
-        self, meta: Mapping[str, Any], fitted: Mapping[str, Any], tensors: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        most, scored = int(fitted["max_lengths_"].max()), len(fitted["segment_coef_"])
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        most, scored = int(content.fitted["max_lengths_"].max()), len(content.fitted["segment_coef_"])
         if most != scored:
             raise ValueError(f"segment_coef_ has scores for {scored} lengths, and max_lengths_ allows {most}")
         return {"segment_vectorizer_": None}

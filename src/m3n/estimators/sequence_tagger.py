@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
@@ -24,8 +24,10 @@ from m3n.estimators.decoding import (
 )
 from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.explanation import Explanation
-from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, pair_scores, read_labels, share_right
+from m3n.estimators.files import Content
+from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.matrices import pair_scores
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import resolve_strengths
 from m3n.features import Stack, Templates
@@ -290,13 +292,11 @@ class SequenceTagger(Trained):
         rules = self.constraints_
         return {}, {f"constraints_{m}": getattr(rules, m).astype(np.uint8) for m in MASKS if rules is not None}
 
-    def _unpacked(
-        self, meta: Mapping[str, Any], fitted: Mapping[str, Any], tensors: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        if "constraints_forbidden" not in tensors:
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        if "constraints_forbidden" not in content.tensors:
             return {"constraints_": None}
-        masks = (tensors[f"constraints_{name}"] for name in MASKS)
-        return {"constraints_": Transitions(tuple(meta["classes"]), *masks)}
+        masks = (content.tensors[f"constraints_{name}"] for name in MASKS)
+        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks)}
 
     def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
         """Labels and, if asked for, their marginals, from scores that are computed once."""

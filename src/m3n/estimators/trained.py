@@ -23,8 +23,8 @@ from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import SEQUENCES, Form
-from m3n.estimators.inputs import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
+from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective, resolve_strengths
 from m3n.features import Stack
 from m3n.packed import Threads
@@ -213,9 +213,7 @@ class Trained(Declared):
         """What a file must hold besides parameters, reader and declared arrays; refuses what it cannot hold."""
         return {}, {}
 
-    def _unpacked(
-        self, meta: Mapping[str, Any], fitted: Mapping[str, Any], tensors: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _unpacked(self, content: files.Content) -> dict[str, Any]:
         """Attributes from what ``_packed`` wrote, after checking what declarations cannot say."""
         return {}
 

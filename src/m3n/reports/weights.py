@@ -50,15 +50,7 @@ def transitions(model: Any, gold: list[list[Any]]) -> Markup:
 
 
 def attributes(model: Any, gold: list[list[Any]]) -> Markup:
-    """For every label, the attributes with the largest weights of either sign.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted one.
-    gold : lists of labels
-        Where the labels are too many, the most frequent ones here are shown.
-    """
+    """For every label, the attributes with the largest weights of either sign; arguments as in ``transitions``."""
     coef, names = getattr(model, "coef_", None), given_names(model)
     if coef is None:
         return tag("p", "This model compares inputs by a kernel: no single attribute has a weight.", class_="note")
