@@ -16,8 +16,9 @@ from m3n.estimators.forms import SEGMENTS
 from m3n.estimators.inputs import Inputs, SequenceReader
 from m3n.estimators.matrices import Matrix, linear_scores
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
-from m3n.estimators.trained import KERNEL, TRAINING, Trained
-from m3n.features import AttributeVectorizer, Sparse, Stack, Table, Templates
+from m3n.estimators.sequence_model import SequenceModel
+from m3n.estimators.trained import KERNEL, TRAINING
+from m3n.features import AttributeVectorizer, Sparse, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import SemiMarkov
@@ -25,7 +26,7 @@ from m3n.structures import SemiMarkov
 Scores = tuple[SemiMarkov | None, tuple[np.ndarray, ...], Threads]
 
 
-class SegmentTagger(Trained):
+class SegmentTagger(SequenceModel):
     """Labelled segments of sequences, such as names in a text, trained to a certified optimum.
 
     The score of a segmentation is the sum over its positions of x W[:, label], over its segments of a score of their
@@ -76,17 +77,12 @@ class SegmentTagger(Trained):
     max_length: int | None = None
     outside: str | int | None = "O"
     segment_features: Callable[[Any, int, int], Any] | None = None
-    templates: Templates | None = None
 
-    transitions_: np.ndarray = learnt("labels", "labels", weights=True)
-    start_: np.ndarray = learnt("labels", weights=True)
-    end_: np.ndarray = learnt("labels", weights=True)
     segment_coef_: np.ndarray = learnt("lengths", "labels", weights=True)
     max_lengths_: np.ndarray = learnt("labels", limits=(1, None))
     segment_vectorizer_: AttributeVectorizer | None = learnt()
 
     _parameters = (*TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL)
-    _reader = SequenceReader
     _form = SEGMENTS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:
@@ -281,7 +277,7 @@ class SegmentTagger(Trained):
         with single_threaded_blas():
             node = self._attribute_scores(inputs.matrix, threads)
             segment = linear_scores(spans, self.segment_coef_, threads)
-        return structure, (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy(), segment), threads
+        return structure, (node, *self._tables(), segment), threads
 
 
 def _span_matrix(structure: SemiMarkov, longest: np.ndarray, attributes: Matrix | None) -> Matrix:

@@ -28,9 +28,10 @@ from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
-from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.estimators.sequence_model import SequenceModel
+from m3n.estimators.trained import KERNEL, TRAINING
 from m3n.estimators.training import resolve_strengths
-from m3n.features import Stack, Templates
+from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Transitions
@@ -38,7 +39,7 @@ from m3n.structures import Transitions
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 
 
-class SequenceTagger(Trained):
+class SequenceTagger(SequenceModel):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -61,13 +62,9 @@ class SequenceTagger(Trained):
         The labels, sorted; those of an imported model in its order.
     coef_ : array (attributes, labels)
         Weights of the attributes; a ``scipy.sparse.csr_array`` with ``observed_only``. Not there with a kernel.
-    transitions_ : array (labels, labels)
-        Scores of pairs of neighbouring labels.
     edge_coef_ : array (attributes of pairs, labels, labels) or None
         Weights of the attributes that templates such as ``B01:%x[0,0]`` make; with ``observed_only`` a
         ``scipy.sparse.csr_array`` (attributes of pairs, labels * labels).
-    start_, end_ : array (labels,)
-        Scores of the first and the last label.
     constraints_ : Transitions or None
         The constraints, in the order of ``classes_``.
 
@@ -83,14 +80,10 @@ class SequenceTagger(Trained):
     True
     """
 
-    templates: Templates | None = None
     observed_only: bool = False
     boundaries: bool = True
     constraints: str | Transitions | None = None
 
-    transitions_: np.ndarray = learnt("labels", "labels", weights=True)
-    start_: np.ndarray = learnt("labels", weights=True)
-    end_: np.ndarray = learnt("labels", weights=True)
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
 
@@ -98,7 +91,6 @@ class SequenceTagger(Trained):
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
         *KERNEL,
     )  # fmt: skip
-    _reader = SequenceReader
     _groups = GROUPS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
@@ -323,8 +315,7 @@ class SequenceTagger(Trained):
         threads, labels = Threads(self.n_jobs), len(self.classes_)
         structure = chain_of(inputs.lengths, labels, self.constraints_, edges=self.edge_coef_ is not None)
         with single_threaded_blas():
-            theta = [self._attribute_scores(inputs.matrix, threads)]
-            theta += [self.transitions_.copy(), self.start_.copy(), self.end_.copy()]
+            theta = [self._attribute_scores(inputs.matrix, threads), *self._tables()]
             if self.edge_coef_ is not None:
                 theta.append(pair_scores(inputs.pairs, self.edge_coef_, labels, threads))
         return Scored(structure, tuple(theta), self.classes_, given, threads, first)

@@ -80,9 +80,6 @@ class Trained(Declared):
         Seed of a solver that draws random numbers, if it is given by its name.
     verbose : bool
         Show a progress bar.
-    templates : Templates or None
-        Attributes to make of tokens in columns, such as ``m3n.features.CHUNKING``; X is then what
-        ``m3n.io.read_columns`` returns, or lists of tokens with one string per column.
     C : float or None
         Another way to give ``lam``: C = 1/(lam n), as in support vector machines.
     l1 : float
