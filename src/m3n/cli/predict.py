@@ -18,24 +18,12 @@ from m3n.io.files import write_text
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be written.
+    """What is to be written."""
 
-    Attributes
-    ----------
-    n_best : int
-        How many answers per sequence.
-    marginals : bool
-        The probability of every label.
-    confidence : bool
-        The probability of the predicted label.
-    json : bool
-        JSON lines, whatever the format of the data.
-    """
-
-    n_best: int = 1
-    marginals: bool = False
-    confidence: bool = False
-    json: bool = False
+    n_best: int = 1  # how many answers per sequence
+    marginals: bool = False  # the probability of every label
+    confidence: bool = False  # the probability of the predicted label
+    json: bool = False  # JSON lines, whatever the format of the data
 
 
 def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:

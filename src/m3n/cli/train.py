@@ -20,34 +20,16 @@ from m3n.scores import Scores
 
 @dataclass(frozen=True)
 class Wishes:
-    """What was asked for besides the data.
+    """What was asked for besides the data."""
 
-    Attributes
-    ----------
-    model : Path
-        Where the model goes.
-    reading : Reading
-        How files are read.
-    templates : Templates or None
-        Which attributes to make of columns.
-    settings : dict
-        Arguments of ``SequenceTagger``.
-    test : Path or None
-        Labelled data to score the model on.
-    report : Path or None
-        Where the report goes.
-    json, quiet : bool
-        What is printed.
-    """
-
-    model: Path
-    reading: Reading
-    templates: Templates | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    test: Path | None = None
-    report: Path | None = None
-    json: bool = False
-    quiet: bool = False
+    model: Path  # where the model goes
+    reading: Reading  # how files are read
+    templates: Templates | None = None  # which attributes to make of columns
+    settings: dict[str, Any] = field(default_factory=dict)  # arguments of ``SequenceTagger``
+    test: Path | None = None  # labelled data to score the model on
+    report: Path | None = None  # where the report goes
+    json: bool = False  # print JSON and nothing else
+    quiet: bool = False  # print nothing
 
 
 def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:

@@ -29,27 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a position's score.
+    """Terms of a position's score."""
 
-    Attributes
-    ----------
-    kind : str
-        Of all of them, see ``Contribution``.
-    name : callable
-        From the number of a column to its name.
-    columns : array of int (terms,)
-        Which columns they are.
-    values : array (terms,)
-        What the weights are multiplied by.
-    scores : array (terms, labels)
-        What they add to every label.
-    """
-
-    kind: str
-    name: Callable[[int], str]
-    columns: np.ndarray
-    values: np.ndarray
-    scores: np.ndarray
+    kind: str  # of all of them, see ``Contribution``
+    name: Callable[[int], str]  # from the number of a column to its name
+    columns: np.ndarray  # (terms,) which columns they are
+    values: np.ndarray  # (terms,) what the weights are multiplied by
+    scores: np.ndarray  # (terms, labels) what they add to every label
 
     def shown(self, label: int, other: int | None, top: int | None) -> list[Contribution]:
         """The terms with the largest differences, and the sum of the rest."""
@@ -70,24 +56,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Product:
-    """Scores that are sums over columns.
+    """Scores that are sums over columns."""
 
-    Attributes
-    ----------
-    kind : str
-        Of the terms.
-    values : matrix (rows, columns)
-        Dense or CSR.
-    weights : array (columns, labels or pairs of labels) or CSR matrix
-        With a row per column.
-    name : callable
-        From the number of a column to its name.
-    """
-
-    kind: str
-    values: Matrix
-    weights: Any
-    name: Callable[[int], str]
+    kind: str  # of the terms
+    values: Matrix  # (rows, columns), dense or CSR
+    weights: Any  # (columns, labels or pairs of labels), dense or CSR, a row per column
+    name: Callable[[int], str]  # from the number of a column to its name
 
     def terms(self, row: int, scores: Callable[[np.ndarray], np.ndarray] = np.asarray) -> Terms:
         """The columns of a row that are not zero; ``scores`` chooses from what they add, (terms, ...)."""

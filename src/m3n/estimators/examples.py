@@ -86,27 +86,13 @@ class Examples:
 
 @dataclass(frozen=True)
 class Setup:
-    """What makes a training problem of examples, and what a model keeps of it besides weights.
+    """What makes a training problem of examples, and what a model keeps of it besides weights."""
 
-    Attributes
-    ----------
-    structure : Structure
-        The output space.
-    features : Stack
-        The maps of all groups of weights, attributes first.
-    learnt : dict
-        Attributes of the model.
-    weights : array or None
-        Weights of the structure's examples, if these are not those that were given.
-    scale : float
-        The objective is so many times that of the problem: where a structure takes examples apart.
-    """
-
-    structure: Any
-    features: Stack
-    learnt: dict[str, Any] = field(default_factory=dict)
-    weights: np.ndarray | None = None
-    scale: float = 1.0
+    structure: Any  # the output space
+    features: Stack  # the maps of all groups of weights, attributes first
+    learnt: dict[str, Any] = field(default_factory=dict)  # attributes of the model
+    weights: np.ndarray | None = None  # weights of the structure's examples, if these are not those that were given
+    scale: float = 1.0  # the objective is so many times that of the problem: where a structure takes examples apart
 
 
 def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.ndarray | None:

@@ -15,22 +15,12 @@ __all__ = ["OFF", "Outcome", "predict", "token_texts"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was predicted, and what is right.
+    """What was predicted, and what is right."""
 
-    Attributes
-    ----------
-    gold, predicted : lists of lists of labels
-        One label per position.
-    words : callable
-        From the number of an example to the texts of its positions.
-    form : Form
-        What the data are made of.
-    """
-
-    gold: list[list[Any]]
-    predicted: list[list[Any]]
-    words: Callable[[int], list[str]]
-    form: Form = SEQUENCES
+    gold: list[list[Any]]  # one label per position
+    predicted: list[list[Any]]  # likewise
+    words: Callable[[int], list[str]]  # from the number of an example to the texts of its positions
+    form: Form = SEQUENCES  # what the data are made of
 
     def __post_init__(self) -> None:
         if len(self.gold) != len(self.predicted):
