@@ -8,17 +8,17 @@ J on fewer weights, and the excess min J~ - min J >= 0 is exactly what the appro
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m3n.estimators.chains import chain_of, chain_weights
+from m3n.estimators.chains import chain_weights
 from m3n.estimators.examples import Examples
-from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, transformed
-from m3n.estimators.matrices import pair_scores
+from m3n.estimators.inputs import Inputs
+from m3n.estimators.kernel_scores import KernelSettings, prediction_model, transformed
 from m3n.features import Dense, Kernel
-from m3n.packed import Threads
 from m3n.run.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def compare_with_kernel(
         result = tagger._minimize(tagger._problem(chosen, setup).with_lam(tagger.lam_))
         certificates.append(result.certificate)
         weights = chain_weights(setup.features, result.w)
-        model = prediction_model(settings, node, transformer, weights["coef_"], 0.0)
-        found.append(_predict(model, weights, tagger, others))
+        weights["kernel_model_"] = prediction_model(settings, node, transformer, weights.pop("coef_"), 0.0)
+        found.append(_predict(tagger, weights, others.inputs))
     gold = np.concatenate(others.outputs) if others.outputs else np.empty(0, np.int64)
     return ApproximationReport(
         len(chosen.outputs),
@@ -103,18 +103,14 @@ def compare_with_kernel(
     )
 
 
-def _predict(
-    model: Support | Transformed, weights: dict[str, Any], tagger: SequenceTagger, examples: Examples
-) -> np.ndarray:
-    inputs = examples.inputs
+def _predict(tagger: SequenceTagger, weights: dict[str, Any], inputs: Inputs) -> np.ndarray:
+    """What the tagger would say with these weights."""
     if not len(inputs.lengths):
         return np.empty(0, np.int64)
-    threads, labels = Threads(tagger.n_jobs), len(tagger.classes_)
-    structure = chain_of(inputs.lengths, labels, tagger.constraints_, edges=inputs.pairs is not None)
-    theta = [model.scores(inputs.matrix, threads), *(weights[name] for name in ("transitions_", "start_", "end_"))]
-    if inputs.pairs is not None:
-        theta.append(pair_scores(inputs.pairs, weights["edge_coef_"], labels, threads))
-    return structure.hard(tuple(theta), threads)[1]
+    other = copy.copy(tagger)
+    vars(other).update(weights)
+    scored = other._scores_of(inputs, None, 0)
+    return scored.structure.hard(scored.theta, scored.threads)[1]
 
 
 def gram_error(kernel: np.ndarray, features: np.ndarray) -> float:

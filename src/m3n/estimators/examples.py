@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 
-from m3n.estimators.matrices import Matrix, stored
+from m3n.estimators.matrices import stored
 from m3n.features import Stack
-
-
-class Rows(Protocol):
-    """Inputs of some examples as numbers, all examples one after another."""
-
-    @property
-    def matrix(self) -> Matrix:
-        """Attributes of all positions."""
-
-    def only(self, chosen: np.ndarray) -> Self:
-        """Some of the examples, in the given order."""
-
-    def arrays(self) -> Iterable[Any]:
-        """All that tells these inputs from others: arrays, dense or sparse."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +19,9 @@ class Examples:
 
     Attributes
     ----------
-    inputs : Rows
-        What the reader of an estimator makes of X.
+    inputs : object
+        What the reader of an estimator makes of X, examples one after another: ``matrix`` with the attributes of all
+        positions, ``only`` for some of the examples, and ``arrays`` for all that tells them from others.
     classes : array (labels,)
         The labels.
     outputs : list or array
