@@ -327,3 +327,80 @@ def test_the_module_is_the_command():
     wrong = subprocess.run([*command, "train", "missing.txt", "-m", "x"], capture_output=True, text=True)
     assert wrong.returncode == 2
     assert "there is no" in wrong.stderr
+
+
+def segment_model():
+    write("train.txt", sentences())
+    data = read_columns("train.txt")
+    m3n.SegmentTagger(templates=m3n.features.Templates(["w=%x[0,0]", "t=%x[0,1]"]), n_jobs=1, lam=0.01).fit(
+        data, data.labels
+    ).save("segments.m3n")
+    return data
+
+
+def test_segments_are_columns_of_iob_labels():
+    data = segment_model()
+    read = json.loads(m3n_("evaluate", "train.txt", "-m", "segments.m3n", "--json").output)
+    assert read["chunks"]["f1"] == read["tokens"]["accuracy"] == 1.0
+    out = m3n_("predict", "train.txt", "-m", "segments.m3n", "--confidence", "--marginals").output
+    rows = [line.split() for line in out.splitlines() if line]
+    assert [row[3] for row in rows] == data.label.strings()
+    classes = m3n.load("segments.m3n").classes_.tolist()
+    for row in rows:
+        shares = dict(share.split("/") for share in row[5:])
+        assert list(shares) == classes
+        assert row[4] == shares[row[3].partition("-")[2] or "O"]
+    line = m3n_("predict", "-", "-m", "segments.m3n", "--json", given="the DT\ndog NN\n").output
+    assert json.loads(line)["labels"] == ["B-NP", "I-NP"]
+    shown = m3n_("inspect", "segments.m3n").output
+    assert "SegmentTagger" in shown
+    assert "transitions" in shown
+    result = m3n_("predict", "train.txt", "-m", "segments.m3n", "--n-best", 2, code=2)
+    assert "a SegmentTagger has one answer per sequence" in plain(result.output)
+
+
+def other_models():
+    X, Y = np.eye(3), np.eye(3, dtype=int)
+    graphs = [(np.eye(2), [[0, 1]]), (np.eye(2)[::-1], [[0, 1]])]
+    yield m3n.MultilabelClassifier(n_jobs=1).fit(X, Y), "a matrix with a row per example"
+    yield m3n.MultilabelClassifier(kernel="rbf", n_jobs=1).fit(X, Y), "a matrix with a row per example"
+    yield m3n.GraphLabeler(n_jobs=1).fit(graphs, [["a", "b"], ["b", "a"]]), "graphs of node features"
+
+
+def test_every_model_can_be_inspected_and_the_others_say_what_to_do():
+    write("train.txt", sentences())
+    for model, inputs in other_models():
+        model.save("model.m3n")
+        kind = type(model).__name__
+        assert kind in m3n_("inspect", "model.m3n").output
+        assert kind in m3n_("inspect", "model.m3n", "--top", 0).output
+        read = json.loads(m3n_("inspect", "model.m3n", "--json").output)
+        assert read["kind"] == kind
+        assert ("pairs" if kind == "GraphLabeler" else "intercept") in read
+        for command in ("predict", "evaluate"):
+            text = plain(m3n_(command, "train.txt", "-m", "model.m3n", code=2).output)
+            assert f"holds a {kind}, whose inputs are {inputs}" in text
+            assert "m3n.load('model.m3n').predict(X)" in text
+
+
+def test_scores_are_computed_once(monkeypatch):
+    trained()
+    calls, scores = [], m3n.SequenceTagger._attribute_scores
+
+    def counted(self, *given):
+        calls.append(1)
+        return scores(self, *given)
+
+    monkeypatch.setattr(m3n.SequenceTagger, "_attribute_scores", counted)
+    m3n_("predict", "train.txt", "-m", "model.m3n", "--confidence", "--marginals", "-o", "out.txt")
+    assert len(calls) == 1
+
+
+def test_templates_are_read_once(monkeypatch):
+    from m3n.cli import sequences
+
+    calls, read = [], sequences.read_template
+    monkeypatch.setattr(sequences, "read_template", lambda path: calls.append(path) or read(path))
+    write("template", TEMPLATE)
+    trained("-t", "template")
+    assert len(calls) == 1

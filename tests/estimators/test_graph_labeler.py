@@ -183,7 +183,7 @@ def test_networkx():
     assert labeler.predict([graph]) == [["high", "low", "high"]]
     same = np.array([[1.0, 1.0], [-1.0, 1.0], [0.9, 1.0]]), [[0, 2], [2, 1]], [[1.0], [0.5]]
     read = GraphReader().fit([graph])
-    np.testing.assert_array_equal(read.nodes, same[0])
+    np.testing.assert_array_equal(read.matrix, same[0])
     assert {tuple(sorted(edge)) for edge in read.edges[0].tolist()} == {(0, 2), (1, 2)}
 
 

@@ -1,3 +1,4 @@
+from m3n.estimators.forms import SETS
 from m3n.reports.examples import CLOSE_CALLS, LONGEST, MOST, hardest
 from m3n.reports.outcome import OFF, Outcome
 from tests.reports.pages import Page, fixed
@@ -54,7 +55,7 @@ def test_close_calls_are_the_smallest_margins_of_right_ones():
 
 
 def test_of_sets_only_labels_that_are_on_are_shown():
-    page = shown([["x", OFF, OFF]], [["x", "y", OFF]], kind="sets", example="example", position="label")
+    page = shown([["x", OFF, OFF]], [["x", "y", OFF]], form=SETS)
     assert page.texts("span", "word") == ["word0", "word1"]
     assert not page.all("li", "gap")
     assert page.texts("h4") == ["Example 0: 1 of 3 labels wrong"]

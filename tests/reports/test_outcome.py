@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from m3n.estimators.forms import GRAPHS, SEGMENTS, SETS
 from m3n.io import Sentences
 from m3n.reports.outcome import OFF, predict, token_texts
 from tests.reports.pages import fixed
@@ -28,6 +29,7 @@ def test_what_does_not_fit_is_refused_with_its_place():
 
 def test_segments_become_iob_labels():
     model = fixed([])
+    model._form = SEGMENTS
     model.predict_iob = lambda X: [["B-x", "I-x", "O"], ["O"], ["O"]]
     outcome = predict(model, [["a", "b", "c"], ["d"], ["e"]], [[(0, 2, "x")], [], ["B-y"]])
     assert outcome.gold == [["B-x", "I-x", "O"], ["O"], ["B-y"]]
@@ -36,7 +38,7 @@ def test_segments_become_iob_labels():
 
 def test_labels_of_graphs_in_every_form():
     model = fixed([[0, 1], [1, 1], [0, 0]])
-    model.predict_with_bounds = None
+    model._form = GRAPHS
     graph = networkx.Graph()
     graph.add_nodes_from(["b", "a"])
     outcome = predict(model, [None, None, graph], [[0, 1], np.array([[1], [0]]), {"a": 1, "b": 0}])
@@ -51,7 +53,7 @@ def test_labels_of_graphs_in_every_form():
 def test_sets_of_labels(y):
     model = fixed([], classes=["x", "y"])
     model.predict = lambda X: np.array([[1, 1], [0, 1]])
-    model.predict_sets = None
+    model._form = SETS
     outcome = predict(model, None, y)
     assert outcome.gold == [["x", OFF], ["x", "y"]]
     assert outcome.predicted == [["x", "y"], [OFF, "y"]]

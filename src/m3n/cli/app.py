@@ -16,6 +16,7 @@ from m3n.cli.options import (
     Json,
     Label,
     Model,
+    Objective,
     Quiet,
     blaming,
     check_outputs,
@@ -64,9 +65,7 @@ def train(
     ] = None,
     test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.", show_default=False)] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.", show_default=False)] = None,
-    objective: Annotated[
-        str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")
-    ] = "margin",
+    objective: Objective = "margin",
     loss: Annotated[str, typer.Option(help="hamming or normalized_hamming; a CRF has none.")] = "hamming",
     lam: Annotated[str, typer.Option(help="Weight of the regulariser: a number, or a number/n.")] = "5/n",
     l1: Annotated[float, typer.Option(help="Weight of an L1 penalty (crf, softmax_margin).", min=0.0)] = 0.0,
@@ -114,7 +113,7 @@ def train(
     with blaming("--lam"):
         strength = parse_strength(lam, len(found.y or []))
     with blaming("--template"):
-        templates_for(found.X, template)
+        templates = templates_for(found.X, template)
     with blaming("--test"):
         held_out = None if test is None else reading.labelled(test, width_of(found.X))
     settings: dict[str, Any] = {
@@ -122,7 +121,7 @@ def train(
         "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol, "max_passes": max_passes,
         "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs, "random_state": seed,
     }  # fmt: skip
-    wishes = command.Wishes(model, reading, template, settings, test, report, json, quiet)
+    wishes = command.Wishes(model, reading, templates, settings, test, report, json, quiet)
     with blaming("train"):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
@@ -148,11 +147,12 @@ def predict(
     from m3n.cli.sequences import Reading, load_tagger
 
     check_outputs(output=output)
+    wanted = command.Wanted(n_best, marginals, confidence, json)
     with blaming("--model"):
         tagger = load_tagger(model)
     with blaming("DATA"):
         found = Reading(format, delimiter, label).for_model(data, tagger)
-        command.run(tagger, found, output, command.Wanted(n_best, marginals, confidence, json))
+        command.run(tagger, found, output, wanted)
 
 
 @app.command()
@@ -251,9 +251,7 @@ def compare(
             help="hamming or normalized_hamming. Default: normalized_hamming; no loss for a CRF.", show_default=False
         ),
     ] = None,
-    objective: Annotated[
-        str, typer.Option(help="margin (max-margin Markov network), slack, crf or softmax_margin.")
-    ] = "margin",
+    objective: Objective = "margin",
     tol: Annotated[float, typer.Option(help="Duality gap at which a solver stops.", min=0.0)] = 1e-3,
     max_passes: Annotated[float, typer.Option(help="Passes that each solver has.", min=0.0)] = 300.0,
     max_seconds: Annotated[
@@ -266,7 +264,7 @@ def compare(
     limit: Annotated[
         int | None, typer.Option(help="Take only so many sequences, from the front.", min=1, show_default=False)
     ] = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads. Default: all cores.", show_default=False)] = None,
+    jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of the digit strings and of random solvers.", min=0)] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this file.", show_default=False)] = None,
     plot: Annotated[

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from m3n.cli.data import Data, load_data
+from m3n.cli.data import Task, load_data
 from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
 from m3n.comparison import Comparison, compare, label_solvers
@@ -50,21 +50,21 @@ class Race:
     quiet: bool = False
 
 
-def run(problem: Problem, data: Data, race: Race) -> int:
+def run(problem: Problem, task: Task, race: Race) -> int:
     """Run the race and report; returns the exit code.
 
     Parameters
     ----------
     problem : Problem
         What to minimise.
-    data : Data
+    task : Task
         Where it came from.
     race : Race
         What was asked for.
     """
     console = Console()
     labelled = label_solvers(race.solvers or fitting(problem))
-    console.print(_headline(problem, data), highlight=False, markup=False, soft_wrap=True)
+    console.print(_headline(problem, task), highlight=False, markup=False, soft_wrap=True)
     result = compare(
         problem,
         {name: seeded(solver, race.seed) for name, solver in labelled.items()},
@@ -73,7 +73,7 @@ def run(problem: Problem, data: Data, race: Race) -> int:
         max_seconds=race.max_seconds,
         progress=not race.quiet,
     )
-    result = replace(result, problem={"data": data.name, **result.problem})
+    result = replace(result, problem={"data": task.name, **result.problem})
     print_table(result, console)
     _write(result, race)
     if result.interrupted:
@@ -97,10 +97,10 @@ def check_picture(path: Path) -> None:
         raise ValueError(f"unknown kind of picture {path.suffix!r}; let the name end in .png, .pdf or .svg")
 
 
-def _headline(problem: Problem, data: Data) -> str:
+def _headline(problem: Problem, task: Task) -> str:
     threads = problem.threads.count
     return (
-        f"{data.name}: {problem.n} sequences, {data.classes} labels, {problem.dim:,} weights, lam = {problem.lam:g}, "
+        f"{task.name}: {problem.n} sequences, {task.classes} labels, {problem.dim:,} weights, lam = {problem.lam:g}, "
         f"{_kind(problem.temperature, problem.rescale)}, {threads} thread{'s' * (threads > 1)}"
     )
 

@@ -25,7 +25,7 @@ FOLDS = tuple(range(1, 10))  # the usual training folds of the OCR words; fold 0
 
 
 @dataclass(frozen=True)
-class Data:
+class Task:
     """Labelled sequences, ready to become a problem.
 
     Attributes
@@ -45,13 +45,13 @@ class Data:
     labels: list[list[int]]
     classes: int
 
-    def first(self, limit: int | None) -> Data:
+    def first(self, limit: int | None) -> Task:
         """The first sequences only; all of them without a limit."""
         if limit is None or limit >= len(self.labels):
             return self
         labels = self.labels[:limit]
         node = self.node.select((slice(0, sum(map(len, labels))),))
-        return Data(f"{self.name}, first {limit}", node, labels, self.classes)
+        return Task(f"{self.name}, first {limit}", node, labels, self.classes)
 
     def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
@@ -72,7 +72,7 @@ class Data:
         return Problem(structure, features, self.labels, loss=chosen, **settings)
 
 
-def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Data:
+def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Task:
     """The noisy digit strings without a path, else the sequences of a file.
 
     Parameters
@@ -95,22 +95,22 @@ def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) 
     return _letters(source, folds or FOLDS) if kind == "letters" else _columns(source)
 
 
-def _digits(seed: int) -> Data:
+def _digits(seed: int) -> Task:
     train, _ = digit_strings(seed=seed)
-    return Data(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
+    return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
 
 
-def _letters(path: Source, folds: list[int] | tuple[int, ...]) -> Data:
+def _letters(path: Source, folds: list[int] | tuple[int, ...]) -> Task:
     read = read_letters(path, folds)
     pixels = np.hstack([read.pixels, np.ones((len(read.pixels), 1))])  # three quarters of it are zero
-    return Data(f"{_title(path)}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
+    return Task(f"{_title(path)}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
 
 
-def _columns(path: Source) -> Data:
+def _columns(path: Source) -> Task:
     read = read_columns(path)
     classes, labels = read_labels(read.labels, read.lengths)
     matrix = _plain_templates(len(read.columns)).fit_transform(read.with_column(str.lower))
-    return Data(_title(path), Sparse(matrix, len(classes)), labels, len(classes))
+    return Task(_title(path), Sparse(matrix, len(classes)), labels, len(classes))
 
 
 def _title(path: Source) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from m3n.cli.options import console, print_json
 from m3n.cli.sequences import Reading, all_scores, load_tagger
+from m3n.estimators.forms import form_of
 from m3n.io import Sentences, read_columns
 from m3n.io.files import name_of
 from m3n.scores import Scores
@@ -29,13 +30,15 @@ def labels_of(path: Path, model: Path | None, reading: Reading) -> tuple[list[li
         data = reading.for_model(path, tagger)
         if data.y is None:
             raise ValueError(f"{name_of(path)} has no labels to compare with")
-        return data.y, tagger.predict(data.X)
+        form = form_of(tagger)
+        found = form.predicted(tagger, data.X)
+        return form.right(data.y, data.X, found, tagger), found
     if reading.format not in (None, "columns"):
         raise ValueError("without a model, the last two columns of a column file are compared")
-    found = read_columns(path, delimiter=reading.delimiter)
-    if len(found.columns) < 2:
+    read = read_columns(path, delimiter=reading.delimiter)
+    if len(read.columns) < 2:
         raise ValueError(f"{name_of(path)} has two columns; give a model, or a file with word, right label, predicted")
-    return Sentences(found.columns[:-1], found.offsets, found.columns[-1]).labels, found.labels
+    return Sentences(read.columns[:-1], read.offsets, read.columns[-1]).labels, read.labels
 
 
 def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: bool) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from m3n.cli.options import console, print_json
+from m3n.estimators.forms import form_of
 from m3n.estimators.model_summary import summary, top_weights
 
 LONGEST = 100  # characters of a value; --json has all of it
@@ -25,7 +28,8 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
     as_json : bool
         Whether to print JSON.
     """
-    known, weights = summary(model), top_weights(model, top)
+    known = summary(model)
+    weights = top_weights(model, top) if top and model._linear else {name: [] for name in known["labels"]}
     if label is not None:
         named = {str(name): name for name in weights}
         if label not in named:
@@ -38,17 +42,19 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
     for name, value in known.items():
         if value is not None:
             out.print(f"{name.replace('_', ' ')}: {_text(value)}")
-    for name, listed in weights.items():
+    for name, listed in weights.items() if any(weights.values()) else ():
         out.print(f"\n{name}")
         for attribute, weight in listed:
             out.print(f"  {weight:+10.4f}  {attribute}")
-    if label is None and hasattr(model, "transitions_"):
-        _print_transitions(out, model)
+    table = form_of(model).table
+    if label is None and table is not None:
+        _print_table(out, table.rstrip("_"), model.classes_, getattr(model, table))
 
 
 def _tables(model: Any) -> dict[str, Any]:
-    names = ("transitions_", "start_", "end_")
-    return {name.rstrip("_"): getattr(model, name).tolist() for name in names if hasattr(model, name)}
+    """What is learnt about labels, and not about attributes: transitions, starts, ends, intercepts, ..."""
+    names = [entry.name for entry in model._arrays() if entry.shape[0] == "labels"]
+    return {name.rstrip("_"): getattr(model, name).tolist() for name in names}
 
 
 def _text(value: Any) -> str:
@@ -60,19 +66,19 @@ def _text(value: Any) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
-def _print_transitions(out: Any, model: Any) -> None:
+def _print_table(out: Any, title: str, classes: np.ndarray, scores: np.ndarray) -> None:
     """From the label of a row to the label of a column; a long list instead of a table that does not fit."""
-    names = [str(name) for name in model.classes_.tolist()]
-    out.print("\ntransitions")
+    names = [str(name) for name in classes.tolist()]
+    out.print(f"\n{title}")
     if len(names) > WIDEST:
-        order = abs(model.transitions_).ravel().argsort()[::-1][: 4 * WIDEST]
+        order = abs(scores).ravel().argsort()[::-1][: 4 * WIDEST]
         for k in order.tolist():
             a, b = divmod(k, len(names))
-            out.print(f"  {model.transitions_[a, b]:+10.4f}  {names[a]} -> {names[b]}")
+            out.print(f"  {scores[a, b]:+10.4f}  {names[a]} -> {names[b]}")
         return
     from rich.table import Table
 
     table = Table("from \\ to", *names, box=None, pad_edge=False)
-    for name, row in zip(names, model.transitions_, strict=True):
+    for name, row in zip(names, scores, strict=True):
         table.add_row(name, *(f"{weight:+.2f}" for weight in row))
     out.print(table)

@@ -34,6 +34,7 @@ Delimiter = Annotated[
 Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
+Objective = Annotated[str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")]
 Jobs = Annotated[int | None, typer.Option(help="Threads. Default: all cores.", show_default=False)]
 
 

@@ -5,44 +5,33 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from m3n.estimators import SequenceTagger
+from m3n.estimators.forms import form_of
 from m3n.io import Data, Sentences, write_columns
 from m3n.io.files import write_text
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be written.
+    """What is to be written."""
 
-    Attributes
-    ----------
-    n_best : int
-        How many answers per sequence.
-    marginals : bool
-        The probability of every label.
-    confidence : bool
-        The probability of the predicted label.
-    json : bool
-        JSON lines, whatever the format of the data.
-    """
-
-    n_best: int = 1
-    marginals: bool = False
-    confidence: bool = False
-    json: bool = False
+    n_best: int = 1  # how many answers per sequence
+    marginals: bool = False  # the probability of every label
+    confidence: bool = False  # the probability of the predicted label
+    json: bool = False  # JSON lines, whatever the format of the data
 
 
-def run(model: SequenceTagger, data: Data, output: Path, wanted: Wanted) -> None:
+def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
     """Predict and write.
 
     Parameters
     ----------
-    model : SequenceTagger
+    model : SequenceTagger or SegmentTagger
         The model.
     data : Data
         The sequences.
@@ -52,40 +41,49 @@ def run(model: SequenceTagger, data: Data, output: Path, wanted: Wanted) -> None
         What to write.
     """
     if wanted.n_best > 1:
-        answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True)
+        answers = _best(model, data, wanted.n_best)
         write_text(output, _best_json(answers) if wanted.json else _best_lines(data, answers))
         return
-    labels = model.predict(data.X)
-    needs = wanted.marginals or wanted.confidence
-    marginals = model.predict_marginals(data.X) if needs else None
-    columns = _extra_columns(model, labels, marginals, wanted)
+    found = _answers(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
-        write_text(output, _json(model, data, labels, marginals, wanted))
+        write_text(output, _json(data, found))
     elif isinstance(data.X, Sentences):
-        write_columns(output, data.X, *columns)
+        write_columns(output, data.X, *_columns(found))
     else:
-        write_text(output, _lines(zip(*columns, strict=True)))
+        write_text(output, _lines(zip(*_columns(found), strict=True)))
 
 
-def _extra_columns(
-    model: SequenceTagger, labels: list[list[Any]], marginals: list[np.ndarray] | None, wanted: Wanted
-) -> list[list[list[str]]]:
+def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
+    ranked = getattr(model, "predict_k_best", None)
+    if ranked is None:
+        raise ValueError(f"a {type(model).__name__} has one answer per sequence; leave --n-best away")
+    return ranked(data.X, count, probabilities=True)
+
+
+def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
+    """What is asked for, with an entry per sequence, from scores that are computed once."""
+    labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
+    found, classes, form = {"labels": labels}, model.classes_.tolist(), form_of(model)
+    shares = [np.round(rows, 6).tolist() for rows in marginals]
+    if wanted.confidence:
+        number = {label: k for k, label in enumerate(classes)}
+        column = cache(lambda label: number[form.class_of(label, model)])
+        pairs = zip(labels, shares, strict=True)
+        found["confidence"] = [[p[column(y)] for y, p in zip(*pair, strict=True)] for pair in pairs]
+    if wanted.marginals:
+        names = [str(label) for label in classes]
+        found["marginals"] = [[dict(zip(names, row, strict=True)) for row in rows] for rows in shares]
+    return found
+
+
+def _columns(found: dict[str, list[Any]]) -> Iterator[list[list[str]]]:
     """The predicted labels, their probabilities, those of all labels."""
-    columns = [[[str(label) for label in sequence] for sequence in labels]]
-    if wanted.confidence and marginals is not None:
-        columns.append([[f"{p:.6f}" for p in found] for found in _confidences(model, labels, marginals)])
-    if wanted.marginals and marginals is not None:
-        names = model.classes_.tolist()
-        columns += [[[f"{name}/{p:.6f}" for p in m[:, k]] for m in marginals] for k, name in enumerate(names)]
-    return columns
-
-
-def _confidences(model: SequenceTagger, labels: list[list[Any]], marginals: list[np.ndarray]) -> list[list[float]]:
-    number = {label: k for k, label in enumerate(model.classes_.tolist())}
-    return [
-        [float(m[t, number[label]]) for t, label in enumerate(sequence)]
-        for sequence, m in zip(labels, marginals, strict=True)
-    ]
+    yield [[str(label) for label in sequence] for sequence in found["labels"]]
+    if "confidence" in found:
+        yield [[f"{p:.6f}" for p in sequence] for sequence in found["confidence"]]
+    shares = found.get("marginals", [])
+    for name in shares[0][0] if shares else ():
+        yield [[f"{name}/{row[name]:.6f}" for row in sequence] for sequence in shares]
 
 
 def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
@@ -111,17 +109,8 @@ def _best_json(answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
         yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
 
 
-def _json(
-    model: SequenceTagger, data: Data, labels: list[list[Any]], marginals: list[np.ndarray] | None, wanted: Wanted
-) -> Iterator[str]:
-    names = [str(label) for label in model.classes_.tolist()]
-    confidences = _confidences(model, labels, marginals) if wanted.confidence and marginals else None
+def _json(data: Data, found: dict[str, list[Any]]) -> Iterator[str]:
     tokens = data.X.tokens if isinstance(data.X, Sentences) else data.X if data.format == "json_lines" else None
-    for i, sequence in enumerate(labels):
-        entry: dict[str, Any] = {} if tokens is None else {"tokens": tokens[i]}
-        entry["labels"] = sequence
-        if confidences is not None:
-            entry["confidence"] = [round(p, 6) for p in confidences[i]]
-        if wanted.marginals and marginals is not None:
-            entry["marginals"] = [dict(zip(names, np.round(row, 6).tolist(), strict=True)) for row in marginals[i]]
-        yield json.dumps(entry, ensure_ascii=False) + "\n"
+    for i in range(len(found["labels"])):
+        entry = {} if tokens is None else {"tokens": tokens[i]}
+        yield json.dumps(entry | {name: answers[i] for name, answers in found.items()}, ensure_ascii=False) + "\n"

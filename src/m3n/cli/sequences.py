@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from m3n.estimators import SequenceTagger, load
+from m3n.estimators import load
+from m3n.estimators.forms import form_of
 from m3n.features import Templates, word_templates
 from m3n.io import Data, Sentences, read_sequences, read_template
 from m3n.io.files import Source, hold, name_of
@@ -49,14 +50,14 @@ class Reading:
             raise ValueError(f"{name_of(path)} has no labels to learn from or to compare with")
         return Data(_columns(data.X), data.y, data.format)
 
-    def for_model(self, path: Source, model: SequenceTagger) -> Data:
+    def for_model(self, path: Source, model: Any) -> Data:
         """The sequences of a file with or without labels; the number of columns tells which.
 
         Parameters
         ----------
         path : Path
             The file.
-        model : SequenceTagger
+        model : SequenceTagger or SegmentTagger
             The model that will read them.
         """
         source, reader = hold(path), model.reader_
@@ -123,8 +124,8 @@ def templates_for(X: Any, template: Path | None) -> Templates | None:
     return templates
 
 
-def load_tagger(path: Path) -> SequenceTagger:
-    """The sequence tagger in a file.
+def load_tagger(path: Path) -> Any:
+    """The model in a file, of any kind whose inputs files of sequences hold.
 
     Parameters
     ----------
@@ -132,8 +133,13 @@ def load_tagger(path: Path) -> SequenceTagger:
         A model file.
     """
     model = load(path)
-    if not isinstance(model, SequenceTagger):
-        raise ValueError(f"{str(path)!r} holds a {type(model).__name__}; the command line works with SequenceTagger")
+    form = form_of(model)
+    if not form.files:
+        kind = type(model).__name__
+        raise ValueError(
+            f"{str(path)!r} holds a {kind}, whose inputs are {form.inputs}, not sequences that a file holds: "
+            f"m3n inspect shows it, and in Python m3n.load({str(path)!r}).predict(X) uses it, .score(X, y) scores it"
+        )
     return model
 
 

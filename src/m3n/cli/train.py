@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from m3n.cli.options import INTERRUPTED, console, print_json
-from m3n.cli.sequences import Reading, all_scores, templates_for
+from m3n.cli.sequences import Reading, all_scores
 from m3n.compiled.sweeps.sequential import sweep
 from m3n.estimators import SequenceTagger
+from m3n.features import Templates
 from m3n.io import Data
 from m3n.run.loop import Status
 from m3n.scores import Scores
@@ -19,34 +20,16 @@ from m3n.scores import Scores
 
 @dataclass(frozen=True)
 class Wishes:
-    """What was asked for besides the data.
+    """What was asked for besides the data."""
 
-    Attributes
-    ----------
-    model : Path
-        Where the model goes.
-    reading : Reading
-        How files are read.
-    template : Path or None
-        A template file.
-    settings : dict
-        Arguments of ``SequenceTagger``.
-    test : Path or None
-        Labelled data to score the model on.
-    report : Path or None
-        Where the report goes.
-    json, quiet : bool
-        What is printed.
-    """
-
-    model: Path
-    reading: Reading
-    template: Path | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    test: Path | None = None
-    report: Path | None = None
-    json: bool = False
-    quiet: bool = False
+    model: Path  # where the model goes
+    reading: Reading  # how files are read
+    templates: Templates | None = None  # which attributes to make of columns
+    settings: dict[str, Any] = field(default_factory=dict)  # arguments of ``SequenceTagger``
+    test: Path | None = None  # labelled data to score the model on
+    report: Path | None = None  # where the report goes
+    json: bool = False  # print JSON and nothing else
+    quiet: bool = False  # print nothing
 
 
 def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
@@ -64,13 +47,13 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     out = console(errors=wishes.json)
     shown = not (wishes.json or wishes.quiet)
     begin = time.perf_counter()
-    templates = templates_for(data.X, wishes.template)
     if shown:
         tokens = sum(map(len, data.y or []))
         out.print(f"{len(data.y or []):,} sequences with {tokens:,} labels to learn from ({data.format})")
         if _first_time():
             out.print("The first run compiles for this processor, which takes a minute; later runs begin at once.")
-    tagger = SequenceTagger(templates=templates, verbose=shown and console(errors=True).is_terminal, **wishes.settings)
+    verbose = shown and console(errors=True).is_terminal
+    tagger = SequenceTagger(templates=wishes.templates, verbose=verbose, **wishes.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         tagger.fit(data.X, data.y)

@@ -87,19 +87,11 @@ def _only(pairs: scipy.sparse.csr_array, kept: np.ndarray) -> scipy.sparse.csr_a
 
 @dataclass(frozen=True)
 class Strength:
-    """What is minimised, for n sequences.
+    """What is minimised, for n sequences."""
 
-    Attributes
-    ----------
-    objective : {"crf", "margin"}
-        The loss of a sequence.
-    square, absolute : float
-        c2 and c1, the weights of |w|^2 and |w|_1 beside the sum of losses.
-    """
-
-    objective: str
-    square: float
-    absolute: float = 0.0
+    objective: str  # "crf" or "margin": the loss of a sequence
+    square: float  # c2, the weight of |w|^2 beside the sum of losses
+    absolute: float = 0.0  # c1, the weight of |w|_1
 
     def problem(self, structure: Chain, features: FeatureMap, labels: Sequence[np.ndarray]) -> Problem:
         n = len(labels)
@@ -109,31 +101,16 @@ class Strength:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which model is trained, and how well.
+    """Which model is trained, and how well."""
 
-    Attributes
-    ----------
-    selection : KeptFeatures
-        Which pairs get a weight.
-    strength : Strength
-        What is minimised.
-    rtol : float
-        Training ends at a duality gap of this part of the objective. With an l1 penalty the gap lags far behind the
-        objective, so that training also ends, as in CRFsuite, where ``period`` passes have brought no more than this.
-    period : int
-        See above.
-    max_passes : float or None
-        It ends after so many passes over the data, too.
-    verbose : bool
-        Whether to show a progress bar.
-    """
-
-    selection: KeptFeatures
-    strength: Strength
+    selection: KeptFeatures  # which pairs get a weight
+    strength: Strength  # what is minimised
+    # Training ends at a duality gap of this part of the objective. With an l1 penalty the gap lags far behind the
+    # objective, so that training also ends, as in CRFsuite, where ``period`` passes have brought no more than this.
     rtol: float
-    period: int = 10
-    max_passes: float | None = None
-    verbose: bool = False
+    period: int = 10  # see above
+    max_passes: float | None = None  # it ends after so many passes over the data, too
+    verbose: bool = False  # whether to show a progress bar
 
 
 class Settled:

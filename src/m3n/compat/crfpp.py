@@ -29,7 +29,8 @@ import scipy.sparse
 
 from m3n.compat.imported import ImportedModelError, tagger_of
 from m3n.estimators import SequenceTagger
-from m3n.estimators.inputs import Matrix, SequenceReader
+from m3n.estimators.inputs import SequenceReader
+from m3n.estimators.matrices import Matrix
 from m3n.features import Templates
 from m3n.features.templates import PLAIN, Key
 from m3n.io.files import text_of

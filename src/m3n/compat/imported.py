@@ -13,7 +13,8 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators import SequenceTagger
-from m3n.estimators.inputs import Matrix, SequenceReader
+from m3n.estimators.inputs import SequenceReader
+from m3n.estimators.matrices import Matrix
 from m3n.features import AttributeVectorizer, Templates
 
 SEPARATOR = ":"  # CRFsuite's, between the name and the value of an attribute
@@ -71,10 +72,10 @@ def tagger_of(
     sparse = scipy.sparse.issparse(coef)
     words = {"objective": "crf", "observed_only": sparse, "boundaries": False, "templates": templates}
     tagger = SequenceTagger(**(words | settings))
-    tagger.classes_ = np.array(classes)
-    tagger.reader_, tagger.n_features_in_ = reader, reader.width
-    tagger.coef_, tagger.transitions_ = coef, np.array(transitions, dtype=np.float64)
-    tagger.start_, tagger.end_ = np.zeros(len(classes)), np.zeros(len(classes))
-    tagger.edge_coef_, tagger.constraints_ = edge_coef, None
-    vars(tagger).update(lam_=None, certificate_=None, status_=None, trace_=[])  # what only training can say
+    nothing = np.zeros(len(classes))
+    weights = {"coef_": coef, "edge_coef_": edge_coef, "start_": nothing, "end_": nothing.copy()}
+    weights["transitions_"] = np.array(transitions, dtype=np.float64)
+    unknown: dict[str, Any] = {"lam_": None, "certificate_": None, "status_": None, "trace_": []}  # what training says
+    known = {"classes_": np.array(classes), "reader_": reader, "n_features_in_": reader.width, "constraints_": None}
+    vars(tagger).update(known | weights | unknown)
     return tagger

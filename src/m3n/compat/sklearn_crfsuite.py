@@ -28,8 +28,9 @@ from m3n.compat.imported import SEPARATOR, tagger_of
 from m3n.compat.tagger import ModelInfo, Tagger, listed, read_model
 from m3n.compat.training_log import TrainingLog, log_of, scores_of
 from m3n.estimators import SequenceTagger
-from m3n.estimators.base import Estimator
-from m3n.estimators.inputs import SequenceReader, flat_labels
+from m3n.estimators.declaration import Declared, learnt
+from m3n.estimators.inputs import SequenceReader, flat_labels, share_right
+from m3n.estimators.trained import history
 from m3n.features import AttributeVectorizer
 from m3n.io.sentences import numbered
 from m3n.run.certificate import Certificate
@@ -37,7 +38,7 @@ from m3n.run.certificate import Certificate
 __all__ = ["CRF"]
 
 
-class CRF(Estimator):
+class CRF(Declared):
     """A linear chain CRF with the interface of sklearn-crfsuite.
 
     Parameters
@@ -91,69 +92,38 @@ class CRF(Estimator):
         primal, dual and gap of the objective divided by the number of sequences.
     """
 
-    model_: SequenceTagger
+    algorithm: str | None = None
+    min_freq: float | None = None
+    all_possible_states: bool | None = None
+    all_possible_transitions: bool | None = None
+    c1: float | None = None
+    c2: float | None = None
+    max_iterations: int | None = None
+    num_memories: int | None = None
+    epsilon: float | None = None
+    period: int | None = None
+    delta: float | None = None
+    linesearch: str | None = None
+    max_linesearch: int | None = None
+    calibration_eta: float | None = None
+    calibration_rate: float | None = None
+    calibration_samples: float | None = None
+    calibration_candidates: int | None = None
+    calibration_max_trials: int | None = None
+    pa_type: int | None = None
+    c: float | None = None
+    error_sensitive: bool | None = None
+    averaging: bool | None = None
+    variance: float | None = None
+    gamma: float | None = None
+    verbose: bool = False
+    model_filename: str | os.PathLike[str] | None = None
+    keep_tempfiles: bool = False
+    trainer_cls: Any = None
+
+    model_: SequenceTagger = learnt()
     training_log_: TrainingLog | None = None
     _tagger: Tagger | None = None
-
-    def __init__(
-        self,
-        algorithm: str | None = None,
-        min_freq: float | None = None,
-        all_possible_states: bool | None = None,
-        all_possible_transitions: bool | None = None,
-        c1: float | None = None,
-        c2: float | None = None,
-        max_iterations: int | None = None,
-        num_memories: int | None = None,
-        epsilon: float | None = None,
-        period: int | None = None,
-        delta: float | None = None,
-        linesearch: str | None = None,
-        max_linesearch: int | None = None,
-        calibration_eta: float | None = None,
-        calibration_rate: float | None = None,
-        calibration_samples: float | None = None,
-        calibration_candidates: int | None = None,
-        calibration_max_trials: int | None = None,
-        pa_type: int | None = None,
-        c: float | None = None,
-        error_sensitive: bool | None = None,
-        averaging: bool | None = None,
-        variance: float | None = None,
-        gamma: float | None = None,
-        verbose: bool = False,
-        model_filename: str | os.PathLike[str] | None = None,
-        keep_tempfiles: bool = False,
-        trainer_cls: Any = None,
-    ):
-        self.algorithm = algorithm
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.c1 = c1
-        self.c2 = c2
-        self.max_iterations = max_iterations
-        self.num_memories = num_memories
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.linesearch = linesearch
-        self.max_linesearch = max_linesearch
-        self.calibration_eta = calibration_eta
-        self.calibration_rate = calibration_rate
-        self.calibration_samples = calibration_samples
-        self.calibration_candidates = calibration_candidates
-        self.calibration_max_trials = calibration_max_trials
-        self.pa_type = pa_type
-        self.c = c
-        self.error_sensitive = error_sensitive
-        self.averaging = averaging
-        self.variance = variance
-        self.gamma = gamma
-        self.verbose = verbose
-        self.model_filename = model_filename
-        self.keep_tempfiles = keep_tempfiles
-        self.trainer_cls = trainer_cls
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on labelled sequences.
@@ -254,10 +224,7 @@ class CRF(Estimator):
         y : list of lists of labels
             The right labels.
         """
-        predicted = self.predict(X)
-        gold = flat_labels(y, np.array([len(labels) for labels in predicted], dtype=np.int64))
-        found = (label for labels in predicted for label in labels)
-        return float(np.mean([right == label for right, label in zip(gold, found, strict=True)]))
+        return share_right(y, self.predict(X))
 
     @property
     def tagger_(self) -> Tagger | None:
@@ -330,9 +297,7 @@ def _model(outcome: Outcome, plan: Plan, labels: list[Any], vectorizer: Attribut
     strength, reader = plan.strength, SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
     settings = {"objective": strength.objective, "lam": outcome.lam, "l1": outcome.l1, "tol": 0.0, "rtol": plan.rtol}
     model = tagger_of(labels, reader, outcome.coef, outcome.transitions, max_passes=plan.max_passes, **settings)
-    result = outcome.result
-    model.lam_, model.certificate_, model.status_ = outcome.lam, result.certificate, result.status
-    model.trace_, model.solver_, model.reason_ = result.trace, result.solver, result.reason
+    vars(model).update(history(outcome.result), lam_=outcome.lam)
     return model
 
 

@@ -217,7 +217,7 @@ def weights_of(model: SequenceTagger) -> Weights:
     kept = coef.data != 0.0
     rows, columns, values = coef.row[kept], coef.col[kept], coef.data[kept]
     used, rows = np.unique(rows, return_inverse=True)
-    names = model.reader_.vectorizer.names  # type: ignore[union-attr]
+    names = model.reader_.vectorizer.names
     states = list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
     sources, targets = np.nonzero(model.transitions_)
     weights = model.transitions_[sources, targets]

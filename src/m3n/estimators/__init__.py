@@ -7,7 +7,7 @@ from m3n.estimators.graph_labeler import GraphLabeler, Labelled
 from m3n.estimators.kernel_scores import Support, Transformed
 from m3n.estimators.model_summary import summary, top_weights
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
-from m3n.estimators.persistence import load
+from m3n.estimators.registry import load
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
 

@@ -8,16 +8,17 @@ J on fewer weights, and the excess min J~ - min J >= 0 is exactly what the appro
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from m3n.estimators.inputs import pair_scores
-from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, transformed
-from m3n.estimators.training import Data, Weights, chain_of, split_weights
-from m3n.features import Dense, Kernel, Stack
-from m3n.packed import Threads
+from m3n.estimators.chains import chain_weights
+from m3n.estimators.examples import Examples
+from m3n.estimators.inputs import Inputs
+from m3n.estimators.kernel_scores import KernelSettings, prediction_model, transformed
+from m3n.features import Dense, Kernel
 from m3n.run.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -73,43 +74,43 @@ class ApproximationReport:
 
 
 def compare_with_kernel(
-    tagger: SequenceTagger, settings: KernelSettings, data: Data, sequences: int
+    tagger: SequenceTagger, settings: KernelSettings, examples: Examples, sequences: int
 ) -> ApproximationReport:
     """Train the exact kernel and its approximation on some of the sequences, and compare them on the others."""
-    order = np.random.default_rng(settings.seed).permutation(len(data.lengths))
-    chosen, others = data.only(order[:sequences]), data.only(order[sequences:])
-    function, transformer = settings.function.fitted(data.matrix), settings.transformer(data.matrix)
-    features = transformed(transformer, chosen.matrix)
-    labels, certificates, found = len(tagger.classes_), [], []
-    for node in (Kernel(chosen.matrix, labels, function), Dense(features, labels)):
-        problem = tagger._problem(chosen, tagger.classes_, tagger.constraints_, node).with_lam(tagger.lam_)
-        result = tagger._minimize(problem)
+    matrix, labels = examples.inputs.matrix, len(tagger.classes_)
+    order = np.random.default_rng(settings.seed).permutation(len(examples.outputs))
+    chosen, others = examples.only(order[:sequences]), examples.only(order[sequences:])
+    function, transformer = settings.function.fitted(matrix), settings.transformer(matrix)
+    features = transformed(transformer, chosen.inputs.matrix)
+    certificates, found = [], []
+    for node in (Kernel(chosen.inputs.matrix, labels, function), Dense(features, labels)):
+        setup = tagger._setup(chosen, node)
+        result = tagger._minimize(tagger._problem(chosen, setup).with_lam(tagger.lam_))
         certificates.append(result.certificate)
-        weights = split_weights(cast(Stack, problem.features), result.w)
-        model = prediction_model(settings, node, transformer, weights.attributes, 0.0)
-        found.append(_predict(model, weights, tagger, others))
-    gold = np.concatenate(others.labels) if others.labels else np.empty(0, np.int64)
+        weights = chain_weights(setup.features, result.w)
+        weights["kernel_model_"] = prediction_model(settings, node, transformer, weights.pop("coef_"), 0.0)
+        found.append(_predict(tagger, weights, others.inputs))
+    gold = np.concatenate(others.outputs) if others.outputs else np.empty(0, np.int64)
     return ApproximationReport(
-        len(chosen.lengths),
-        int(chosen.lengths.sum()),
+        len(chosen.outputs),
+        int(chosen.inputs.lengths.sum()),
         certificates[0],
         certificates[1],
-        gram_error(function(chosen.matrix, chosen.matrix), features),
+        gram_error(function(chosen.inputs.matrix, chosen.inputs.matrix), features),
         _share(found[0], found[1]),
         _share(found[0], gold),
         _share(found[1], gold),
     )
 
 
-def _predict(model: Support | Transformed, weights: Weights, tagger: SequenceTagger, data: Data) -> np.ndarray:
-    if not len(data.lengths):
+def _predict(tagger: SequenceTagger, weights: dict[str, Any], inputs: Inputs) -> np.ndarray:
+    """What the tagger would say with these weights."""
+    if not len(inputs.lengths):
         return np.empty(0, np.int64)
-    threads, labels = Threads(tagger.n_jobs), len(tagger.classes_)
-    structure = chain_of(data.lengths, labels, tagger.constraints_, edges=data.pairs is not None)
-    theta = [model.scores(data.matrix, threads), weights.transitions, weights.start, weights.end]
-    if data.pairs is not None:
-        theta.append(pair_scores(data.pairs, weights.pairs, labels, threads))
-    return structure.hard(tuple(theta), threads)[1]
+    other = copy.copy(tagger)
+    vars(other).update(weights)
+    scored = other._scores_of(inputs, None, 0)
+    return scored.structure.hard(scored.theta, scored.threads)[1]
 
 
 def gram_error(kernel: np.ndarray, features: np.ndarray) -> float:

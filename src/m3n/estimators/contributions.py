@@ -17,8 +17,9 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.explanation import Contribution, Explanation, Position
-from m3n.estimators.inputs import Matrix, number_labels
+from m3n.estimators.inputs import number_labels
 from m3n.estimators.kernel_scores import Support, transformed
+from m3n.estimators.matrices import Matrix
 from m3n.estimators.model_summary import attribute_names
 from m3n.io.sentences import Sentences
 
@@ -28,27 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a position's score.
+    """Terms of a position's score."""
 
-    Attributes
-    ----------
-    kind : str
-        Of all of them, see ``Contribution``.
-    name : callable
-        From the number of a column to its name.
-    columns : array of int (terms,)
-        Which columns they are.
-    values : array (terms,)
-        What the weights are multiplied by.
-    scores : array (terms, labels)
-        What they add to every label.
-    """
-
-    kind: str
-    name: Callable[[int], str]
-    columns: np.ndarray
-    values: np.ndarray
-    scores: np.ndarray
+    kind: str  # of all of them, see ``Contribution``
+    name: Callable[[int], str]  # from the number of a column to its name
+    columns: np.ndarray  # (terms,) which columns they are
+    values: np.ndarray  # (terms,) what the weights are multiplied by
+    scores: np.ndarray  # (terms, labels) what they add to every label
 
     def shown(self, label: int, other: int | None, top: int | None) -> list[Contribution]:
         """The terms with the largest differences, and the sum of the rest."""
@@ -69,24 +56,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class Product:
-    """Scores that are sums over columns.
+    """Scores that are sums over columns."""
 
-    Attributes
-    ----------
-    kind : str
-        Of the terms.
-    values : matrix (rows, columns)
-        Dense or CSR.
-    weights : array (columns, labels or pairs of labels) or CSR matrix
-        With a row per column.
-    name : callable
-        From the number of a column to its name.
-    """
-
-    kind: str
-    values: Matrix
-    weights: Any
-    name: Callable[[int], str]
+    kind: str  # of the terms
+    values: Matrix  # (rows, columns), dense or CSR
+    weights: Any  # (columns, labels or pairs of labels), dense or CSR, a row per column
+    name: Callable[[int], str]  # from the number of a column to its name
 
     def terms(self, row: int, scores: Callable[[np.ndarray], np.ndarray] = np.asarray) -> Terms:
         """The columns of a row that are not zero; ``scores`` chooses from what they add, (terms, ...)."""
@@ -147,7 +122,7 @@ class _Parts:
         self.names = model.classes_.tolist()
         self.pairs: Product | None = None
         if model.edge_coef_ is not None:
-            pair_names = cache(lambda: model.reader_.vectorizer.pair_names)  # type: ignore[union-attr]
+            pair_names = cache(lambda: model.reader_.vectorizer.pair_names)
             self.pairs = Product("pair", inputs.pairs, model.edge_coef_, lambda j: pair_names()[j])
 
     def position(self, t: int, numbers: list[int], marginals: np.ndarray, top: int | None) -> Position:
@@ -211,12 +186,12 @@ class _Parts:
         return None if np.isneginf(total[other]) else other
 
 
-def attribute_product(model: Any, matrix: Matrix) -> Product:
+def attribute_product(model: SequenceTagger, matrix: Matrix) -> Product:
     """What scores attributes: linear weights, the inputs of a kernel model, or the features of an approximation."""
-    kernel = getattr(model, "kernel_model_", None)
-    if kernel is None:
+    if model._linear:
         names = cache(lambda: attribute_names(model))
         return Product("attribute", matrix, model.coef_, lambda j: names()[j])
+    kernel = model.kernel_model_
     if not isinstance(kernel, Support):
         features = transformed(kernel.transformer, matrix)
         return Product("feature", features, kernel.coefficients, lambda j: f"feature[{j}]")

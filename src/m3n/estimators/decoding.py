@@ -66,6 +66,10 @@ class Scored:
         self._check(values)
         return marginals[0]
 
+    def split_marginals(self, temperature: float) -> list[np.ndarray]:
+        """The same, an array per sequence."""
+        return np.split(self.marginals(temperature), self.structure.offsets[1:-1])
+
     def posterior(self, temperature: float) -> list[list[Any]]:
         """The allowed labels with the largest sum of probabilities."""
         node = self.marginals(temperature)

@@ -6,14 +6,15 @@ graph whose nodes, and edges if they have any, carry their features under the na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n.estimators.inputs import Matrix, chosen_rows
+from m3n.estimators.inputs import PlainReader, chosen_rows
+from m3n.estimators.matrices import Matrix, bad_row
 
 KEY = "features"
 
@@ -24,7 +25,7 @@ class Graphs:
 
     Attributes
     ----------
-    nodes : matrix (nodes, attributes)
+    matrix : matrix (nodes, attributes)
         Features of all nodes.
     counts : array of int (n,)
         Number of nodes of every graph.
@@ -34,7 +35,7 @@ class Graphs:
         Features of all edges.
     """
 
-    nodes: Matrix
+    matrix: Matrix
     counts: np.ndarray
     edges: list[np.ndarray]
     pairs: Matrix | None
@@ -44,22 +45,18 @@ class Graphs:
         lengths = np.array([len(e) for e in self.edges], dtype=np.int64)
         pairs = None if self.pairs is None else self.pairs[chosen_rows(lengths, chosen)]
         edges = [self.edges[i] for i in chosen]
-        return Graphs(self.nodes[chosen_rows(self.counts, chosen)], self.counts[chosen], edges, pairs)
+        return Graphs(self.matrix[chosen_rows(self.counts, chosen)], self.counts[chosen], edges, pairs)
+
+    def arrays(self) -> Iterator[Any]:
+        """What tells these inputs from others."""
+        yield from (array for array in (self.matrix, self.pairs, self.counts, *self.edges) if array is not None)
 
 
-class GraphReader:
+class GraphReader(PlainReader):
     """Turns graphs as users write them into matrices; what ``fit`` saw decides what ``read`` accepts afterwards.
 
-    Attributes
-    ----------
-    width : int
-        Attributes of a node.
-    pair_width : int or None
-        Attributes of an edge; None if edges have none.
+    Positions are nodes, and pairs of them are edges.
     """
-
-    def __init__(self, width: int = 0, pair_width: int | None = None):
-        self.width, self.pair_width = width, pair_width
 
     def fit(self, X: Sequence[Any]) -> Graphs:
         """Learn how many attributes there are, and read."""
@@ -181,18 +178,15 @@ def _from_networkx(graph: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | Non
 
 
 def _matrix(given: Any, what: str) -> Matrix:
-    if scipy.sparse.issparse(given):
-        matrix: Any = scipy.sparse.csr_array(given, dtype=np.float64)
-        numbers = matrix.data
-    else:
-        try:
-            matrix = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise ValueError(f"{what} must be a 2-D array of numbers") from None
-        numbers = matrix
+    try:
+        matrix: Any = (
+            scipy.sparse.csr_array(given, dtype=float) if scipy.sparse.issparse(given) else np.asarray(given, float)
+        )
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be a 2-D array of numbers") from None
     if matrix.ndim != 2:
         raise ValueError(f"{what} must be a 2-D array (rows, attributes), got shape {matrix.shape}")
-    if not np.isfinite(numbers).all():
+    if bad_row(matrix) is not None:
         raise ValueError(f"{what} contain NaN or infinite numbers")
     return matrix
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from m3n import losses
-from m3n.estimators import graph_files
+from m3n.estimators.declaration import learnt
+from m3n.estimators.decoding import check_temperature
+from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.files import Content
+from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
-from m3n.estimators.inputs import flat_labels, linear_map, linear_scores, read_labels
-from m3n.estimators.kernel_scores import KernelSettings
-from m3n.estimators.trained import Trained
-from m3n.estimators.training import read_weights
-from m3n.features import Copies, FeatureMap, Stack, graph_features
+from m3n.estimators.inputs import read_labels, share_right
+from m3n.estimators.matrices import linear_map, linear_scores
+from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.features import Copies, Stack, graph_features
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
-from m3n.problem import Problem
-from m3n.solvers import Solver
 from m3n.structures import Factors, Graph, LoopyGraph, TooExpensive, Tree, relaxed_map
 
 INFERENCE = ("auto", "exact", "relaxed")
@@ -60,26 +59,10 @@ class GraphLabeler(Trained):
     ----------
     objective : {"margin", "crf", "softmax_margin", "slack"}
         Training objective, as in ``SequenceTagger``.
-    solver : str or Solver
-        "auto", a solver's name, or a solver object.
     lam : float or None
         Weight of the regulariser lam/2 |w|^2 against the mean loss of a graph; None means 1/n.
-    tol : float
-        Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf".
-    max_passes : float or None
-        Stop after so many passes over the data.
-    max_seconds : float or None
-        Stop after this much time.
-    rtol : float
-        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
-    n_jobs : int or None
-        Threads; None takes every core.
-    random_state : int
-        Seed of a solver that draws random numbers, if it is given by its name.
-    verbose : bool
-        Show a progress bar.
     inference : {"auto", "exact", "relaxed"}
         Exact where the ``budget`` allows it, always exact or refused, or always relaxed where there are cycles.
     budget : float
@@ -87,32 +70,11 @@ class GraphLabeler(Trained):
     agreement : float
         For relaxed training: how strongly the multipliers that make copies of a node agree are regularised, relative
         to ``lam``. Smaller numbers come closer to the linear programming relaxation and take more passes.
-    C : float or None
-        Another way to give ``lam``: C = 1/(lam n).
-    kernel : str, callable or None
-        A kernel on the features of nodes, as in ``SequenceTagger``.
-    degree, gamma, coef0 : float
-        Of the kernel.
-    kernel_params : mapping or None
-        Further arguments of the kernel.
-    approximation : {"nystroem", "random"}, transformer or None
-        Approximate features of the kernel.
-    components : int
-        How many.
-    support_tol : float
-        What a kernel model may forget, relative to the norm of its weights.
-    checkpoint : path or None
-        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
-        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
-    classes_ : array (labels,)
-        The labels, sorted.
     coef_ : array (attributes, labels)
         Weights of node features. Not there with a kernel.
-    kernel_model_ : Support or Transformed
-        With a kernel: what prediction keeps.
     pairs_ : array (labels, labels)
         Scores of pairs of labels along an edge.
     edge_coef_ : array (edge attributes, labels, labels) or None
@@ -125,16 +87,6 @@ class GraphLabeler(Trained):
         can be computed anew.
     certificate_ : Certificate
         primal, dual and gap of the training objective, or of its relaxation.
-    trace_ : list of Record
-        How the certificate came about.
-    status_ : Status
-        Why training stopped.
-    solver_ : Solver
-        The solver that was used.
-    reason_ : str
-        Why ``solver="auto"`` chose it.
-    lam_ : float
-        The regularisation that was used.
     n_features_in_ : int
         Number of node attributes.
 
@@ -149,57 +101,18 @@ class GraphLabeler(Trained):
     [[0, 0, 1, 0, 0, 1, 0, 1, 1]]
     """
 
-    def __init__(
-        self,
-        objective: str = "margin",
-        solver: str | Solver[Any] = "auto",
-        lam: float | None = None,
-        tol: float = 1e-3,
-        loss: str | losses.Loss = "hamming",
-        max_passes: float | None = None,
-        max_seconds: float | None = None,
-        rtol: float = 0.0,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-        inference: str = "auto",
-        budget: float = 1e5,
-        agreement: float = 0.01,
-        C: float | None = None,
-        kernel: str | Callable[..., Any] | None = None,
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
-        approximation: Any = None,
-        components: int = 500,
-        support_tol: float = 1e-6,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        self.objective = objective
-        self.solver = solver
-        self.lam = lam
-        self.tol = tol
-        self.loss = loss
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.rtol = rtol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.inference = inference
-        self.budget = budget
-        self.agreement = agreement
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.components = components
-        self.support_tol = support_tol
-        self.checkpoint = checkpoint
+    inference: str = "auto"
+    budget: float = 1e5
+    agreement: float = 0.01
+
+    pairs_: np.ndarray = learnt("labels", "labels", weights=True)
+    edge_coef_: np.ndarray | None = learnt("pairs", "labels", "labels", weights=True)
+    relaxed_: bool = learnt()
+    multipliers_: np.ndarray | None = learnt()
+
+    _parameters = (*TRAINING, "inference", "budget", "agreement", "C", *KERNEL)
+    _reader = GraphReader
+    _form = GRAPHS
 
     def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> GraphLabeler:
         """Train on labelled graphs.
@@ -220,33 +133,7 @@ class GraphLabeler(Trained):
         GraphLabeler
             The fitted estimator itself.
         """
-        self._check_words()
-        kernel = self._kernel_settings()
-        reader = GraphReader()
-        graphs = reader.fit(X)
-        classes, labels = read_labels(node_labels(y, X), graphs.counts)
-        weights = read_weights(sample_weight, len(graphs.counts))
-        if weights is not None and not weights.all():
-            chosen = np.flatnonzero(weights)
-            graphs, labels, weights = graphs.only(chosen), [labels[i] for i in chosen], weights[chosen]
-        count = len(labels) if weights is None else float(weights.sum())
-        structure = self._structure(graphs, len(classes))
-        node, transformer = self._attribute_map(kernel, graphs.nodes, len(classes))
-        edge = None if graphs.pairs is None else linear_map(graphs.pairs, (len(classes), len(classes)))
-        features = graph_features(structure, node, edge, agreement=self.agreement)
-        settings = self._settings(classes, weights, count)
-        lam, scale = settings["lam"] or 1.0 / count, 1.0
-        if isinstance(structure, LoopyGraph):  # its examples are paths, of which a graph has many
-            parts = np.ones(structure.n) if weights is None else weights[structure.graph_of]
-            settings["sample_weight"], scale = (None if weights is None else parts), float(parts.sum()) / count
-        problem = Problem(structure, features, labels, **settings | {"lam": lam / scale})
-        result = self._minimize(problem, scale=scale)
-        self._keep(problem, result)
-        self.lam_ = lam
-        self.reader_, self.classes_, self.n_features_in_ = reader, classes, reader.width
-        self.relaxed_ = structure.relaxed
-        self._set_weights(features, result.w, kernel, transformer)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Sequence[Any]) -> list[list[Any]]:
         """The best labels of every graph, or where that is out of reach the best that were found.
@@ -307,8 +194,7 @@ class GraphLabeler(Trained):
         list of arrays (nodes, labels)
             Columns in the order of ``classes_``.
         """
-        if not temperature > 0:
-            raise ValueError(f"temperature must be positive, got {temperature}")
+        check_temperature(temperature)
         self._check_fitted()
         if len(X) == 0:
             return []
@@ -332,20 +218,7 @@ class GraphLabeler(Trained):
         y : sequence of labels
             The right labels.
         """
-        predicted = self.predict(X)
-        gold = flat_labels(node_labels(y, X), np.array([len(labels) for labels in predicted]))
-        return float(np.mean([a == b for a, b in zip(gold, (x for labels in predicted for x in labels), strict=True)]))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that ``m3n.load`` reads.
-
-        Parameters
-        ----------
-        path : path
-            Where to; an existing file is replaced in one step.
-        """
-        self._check_fitted()
-        graph_files.save(self, path)
+        return share_right(node_labels(y, X), self.predict(X))
 
     def _check_words(self) -> None:
         super()._check_words()
@@ -353,6 +226,36 @@ class GraphLabeler(Trained):
             raise ValueError(f"unknown inference {self.inference!r}; choose one of {INFERENCE}")
         if not self.budget > 0:
             raise ValueError(f"budget must be positive, got {self.budget}")
+
+    def _read(self, reader: GraphReader, X: Any, y: Any) -> Examples:
+        graphs = reader.fit(X)
+        return Examples(graphs, *read_labels(node_labels(y, X), graphs.counts))
+
+    def _setup(self, examples: Examples, node: Any) -> Setup:
+        graphs, labels, weights = examples.inputs, len(examples.classes), examples.weights
+        structure = self._structure(graphs, labels)
+        edge = None if graphs.pairs is None else linear_map(graphs.pairs, (labels, labels))
+        features = graph_features(structure, node, edge, agreement=self.agreement)
+        learnt = {"relaxed_": structure.relaxed}
+        if not isinstance(structure, LoopyGraph):
+            return Setup(structure, features, learnt)
+        parts = np.ones(structure.n) if weights is None else weights[structure.graph_of]
+        scale = float(parts.sum()) / examples.count  # its examples are paths, of which a graph has many
+        return Setup(structure, features, learnt, None if weights is None else parts, scale)
+
+    def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        own, pairs, *edge = features.split(w)
+        labels, node, multipliers = int(np.sqrt(pairs.size)), features.maps[0], None
+        if isinstance(node, Copies):
+            own, multipliers = node.split(own)
+        edges = edge[0].reshape(-1, labels, labels) if edge else None
+        return {"coef_": own, "pairs_": pairs.reshape(labels, labels), "edge_coef_": edges, "multipliers_": multipliers}
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"relaxed": self.relaxed_}, {}
+
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        return {"relaxed_": content.meta["relaxed"], "multipliers_": None}
 
     def _structure(self, graphs: Graphs, labels: int) -> Graph:
         """The output spaces: forests, graphs within the budget, or relaxed ones."""
@@ -370,21 +273,10 @@ class GraphLabeler(Trained):
                     raise
         return LoopyGraph(graphs.counts, labels, graphs.edges, tables=tables)
 
-    def _set_weights(self, features: Stack, w: np.ndarray, kernel: KernelSettings | None, transformer: Any) -> None:
-        labels, pieces = len(self.classes_), features.split(w)
-        node: FeatureMap = features.maps[0]
-        own, self.multipliers_ = pieces[0], None
-        if isinstance(node, Copies):
-            own, self.multipliers_ = node.split(own)
-            node = node.map
-        self._set_attribute_weights(kernel, node, transformer, own)
-        self.pairs_ = pieces[1].reshape(labels, labels)
-        self.edge_coef_ = pieces[2].reshape(-1, labels, labels) if len(pieces) > 2 else None
-
     def _scores(self, graphs: Graphs) -> tuple[np.ndarray, ...]:
         threads = Threads(self.n_jobs)
         with single_threaded_blas():
-            node = self._attribute_scores(graphs.nodes, threads)
+            node = self._attribute_scores(graphs.matrix, threads)
             edge: tuple[np.ndarray, ...] = ()
             if self.edge_coef_ is not None:
                 edge = (linear_scores(graphs.pairs, self.edge_coef_, threads),)

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n.estimators.inputs import Matrix
+from m3n.estimators.inputs import PlainReader
+from m3n.estimators.matrices import Matrix, bad_row
 from m3n.structures.multilabel import check_indicator
+
+
+@dataclass(frozen=True)
+class Table:
+    """Inputs of which every example is one row."""
+
+    matrix: Matrix
+
+    def only(self, chosen: np.ndarray) -> Table:
+        """Some of the examples."""
+        return Table(self.matrix[chosen])
+
+    def arrays(self) -> Iterator[Any]:
+        """What tells these inputs from others."""
+        yield self.matrix
+
+
+class TableReader(PlainReader):
+    """Reads matrices with a row per example; what ``fit`` saw decides what ``read`` accepts afterwards."""
+
+    def fit(self, X: Any) -> Table:
+        """Learn how many attributes there are, and read."""
+        matrix = read_inputs(X)
+        self.width = matrix.shape[1]
+        return Table(matrix)
+
+    def read(self, X: Any) -> Table:
+        """Read inputs with as many attributes."""
+        return Table(read_inputs(X, self.width))
 
 
 def read_inputs(X: Any, width: int | None = None) -> Matrix:
@@ -20,9 +51,8 @@ def read_inputs(X: Any, width: int | None = None) -> Matrix:
         raise ValueError(f"X must have one row per example, shape (examples, attributes), got shape {matrix.shape}")
     if width is not None and matrix.shape[1] != width:
         raise ValueError(f"X has {matrix.shape[1]} attributes, but the model was trained with {width}")
-    bad = np.flatnonzero(~np.isfinite(matrix.data if sparse else matrix.ravel()))
-    if bad.size:
-        row = int(np.searchsorted(matrix.indptr, bad[0], "right")) - 1 if sparse else bad[0] // matrix.shape[1]
+    row = bad_row(matrix)
+    if row is not None:
         raise ValueError(f"X, example {row}: NaN or infinite input")
     return matrix
 

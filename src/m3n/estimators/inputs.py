@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from m3n.features import AttributeVectorizer, Dense, FeatureMap, Observed, Sparse, Templates
+from m3n.estimators.matrices import Matrix, bad_row
+from m3n.estimators.vocabularies import packed_vocabulary, restored_vectorizer
+from m3n.features import AttributeVectorizer, Templates
 from m3n.io.sentences import Sentences, numbered
-from m3n.packed import Threads
 from m3n.packed.ragged import numbers
 
-Matrix = Any  # np.ndarray or scipy.sparse.csr_array, which has no type stubs
 
-
-class Inputs(NamedTuple):
+@dataclass(frozen=True)
+class Inputs:
     """Sequences as numbers.
 
     Attributes
@@ -33,6 +34,48 @@ class Inputs(NamedTuple):
     matrix: Matrix
     lengths: np.ndarray
     pairs: Matrix | None = None
+
+    def only(self, chosen: np.ndarray) -> Inputs:
+        """Some of the sequences, in the given order."""
+        pairs = None if self.pairs is None else self.pairs[chosen_rows(self.lengths - 1, chosen)]
+        return Inputs(self.matrix[chosen_rows(self.lengths, chosen)], self.lengths[chosen], pairs)
+
+    def between(self, low: int, high: int) -> Inputs:
+        """Sequences low..high-1; these inputs themselves if that is all of them."""
+        if (low, high) == (0, len(self.lengths)):
+            return self
+        ends = np.concatenate([[0], np.cumsum(self.lengths)])
+        pairs = None if self.pairs is None else self.pairs[ends[low] - low : ends[high] - high]
+        return Inputs(self.matrix[ends[low] : ends[high]], self.lengths[low:high], pairs)
+
+    def arrays(self) -> Iterator[Any]:
+        """What tells these inputs from others."""
+        yield from (array for array in (self.matrix, self.pairs, self.lengths) if array is not None)
+
+
+class PlainReader:
+    """What readers without a vocabulary share: they know how many attributes there are.
+
+    Attributes
+    ----------
+    width : int
+        Attributes of a position.
+    pair_width : int or None
+        Attributes of a pair of positions; None if there are none.
+    """
+
+    def __init__(self, width: int = 0, pair_width: int | None = None):
+        self.width, self.pair_width = width, pair_width
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a model file holds of it, as plain values and arrays."""
+        return dict(vars(self)), {}
+
+    @classmethod
+    def unpacked(cls, plain: Mapping[str, Any], tensors: Mapping[str, np.ndarray], templates: Any) -> Self:
+        """The reader that ``packed`` has written."""
+        del tensors, templates  # for readers with vocabularies
+        return cls(**plain)
 
 
 class SequenceReader:
@@ -65,9 +108,26 @@ class SequenceReader:
         self.vectorizer = vectorizer
         self.columns = columns
 
-    def described(self) -> dict[str, Any]:
-        """What a file holds besides the vocabulary: arguments of another reader."""
-        return {"kind": self.kind, "width": self.width, "columns": self.columns}
+    @property
+    def pair_width(self) -> int | None:
+        """Attributes of pairs of neighbours; None if there are none."""
+        templates = self.vectorizer
+        return templates.pair_width if isinstance(templates, Templates) and templates.has_pairs else None
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a model file holds of it, as plain values and arrays."""
+        separator = getattr(self.vectorizer, "separator", None)  # how names and values are joined, if they are
+        plain = {"kind": self.kind, "width": self.width, "columns": self.columns}
+        return plain if separator is None else plain | {"separator": separator}, packed_vocabulary(self.vectorizer)
+
+    @classmethod
+    def unpacked(
+        cls, plain: Mapping[str, Any], tensors: Mapping[str, np.ndarray], templates: Templates | None
+    ) -> SequenceReader:
+        """The reader that ``packed`` has written."""
+        own = dict(plain)
+        vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
+        return cls(**own, vectorizer=vectorizer)
 
     def fit(self, X: Any, templates: Templates | None = None) -> Inputs:
         """Decide the kind, learn the vocabulary and read."""
@@ -96,39 +156,9 @@ class SequenceReader:
 
     def _pairs(self, sequences: Any) -> Matrix | None:
         templates = self.vectorizer
-        if not isinstance(templates, Templates) or not templates.has_pairs:
+        if not isinstance(templates, Templates) or self.pair_width is None:
             return None
         return templates.transform_pairs(sequences)
-
-
-def linear_map(matrix: Matrix, labels: int | tuple[int, ...]) -> FeatureMap:
-    """The linear map of a matrix, dense or sparse."""
-    return Sparse(matrix, labels) if scipy.sparse.issparse(matrix) else Dense(matrix, labels)
-
-
-def linear_scores(matrix: Matrix, weights: np.ndarray, threads: Threads) -> np.ndarray:
-    """The scores of all rows under weights (attributes, \\*labels)."""
-    return map_scores(linear_map(matrix, weights.shape[1:]), weights.ravel(), threads)
-
-
-def map_scores(features: FeatureMap, w: np.ndarray, threads: Threads) -> np.ndarray:
-    """What a map with a single part array makes of weights."""
-    return features.scores(np.ascontiguousarray(w), (np.empty(features.shapes[0]),), threads)[0]
-
-
-def observed_scores(
-    matrix: Matrix, weights: scipy.sparse.csr_array, threads: Threads, labels: tuple[int, ...] | None = None
-) -> np.ndarray:
-    """The scores of all rows under weights that are kept for some pairs of attribute and label only."""
-    observed = Observed(matrix, weights, labels)
-    return map_scores(observed, observed.pack(observed.pairs.data), threads)
-
-
-def pair_scores(matrix: Matrix, weights: Any, labels: int, threads: Threads) -> np.ndarray:
-    """The scores (rows, labels, labels) of pairs of neighbours."""
-    if scipy.sparse.issparse(weights):
-        return observed_scores(matrix, weights, threads, (labels, labels))
-    return linear_scores(matrix, weights, threads)
 
 
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
@@ -176,6 +206,13 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     if not set(map(type, flat)) <= {str, int}:  # other types are looked at one by one
         _check_labels(checked)
     return flat
+
+
+def share_right(y: Any, predicted: list[list[Any]]) -> float:
+    """The share of positions of which the label is right."""
+    gold = flat_labels(y, np.array([len(labels) for labels in predicted], dtype=np.int64))
+    found = chain.from_iterable(predicted)
+    return float(np.mean([right == label for right, label in zip(gold, found, strict=True)]))
 
 
 def _label_list(sequence: Any, i: int) -> list[Any]:
@@ -243,15 +280,18 @@ def _length(sequence: Any, i: int) -> int:
 
 
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
-    parts = [_dense(s, i) if kind == "dense" else _sparse(s, i) for i, s in enumerate(sequences)]
+    parts = [
+        _dense(s, i) if kind == "dense" else scipy.sparse.csr_array(s, dtype=float) for i, s in enumerate(sequences)
+    ]
     expected = parts[0].shape[1] if width is None else width
     for i, part in enumerate(parts):
+        position = bad_row(part)
+        if position is not None:
+            raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
         if part.shape[1] != expected:
             where = "the model was trained with" if width is not None else "sequence 0 has"
             raise ValueError(f"sequence {i} has {part.shape[1]} attributes per position, but {where} {expected}")
-    if kind == "dense":
-        return np.concatenate(parts)
-    return scipy.sparse.vstack(parts, format="csr")
+    return np.concatenate(parts) if kind == "dense" else scipy.sparse.vstack(parts, format="csr")
 
 
 def _dense(sequence: Any, i: int) -> np.ndarray:
@@ -261,16 +301,4 @@ def _dense(sequence: Any, i: int) -> np.ndarray:
         raise ValueError(f"sequence {i}: its positions are not vectors of numbers of one length") from None
     if array.ndim != 2:
         raise ValueError(f"sequence {i}: expected a 2-D array (positions, attributes), got shape {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
-    if bad.size:
-        raise ValueError(f"sequence {i}, position {bad[0]}: NaN or infinite input")
     return array
-
-
-def _sparse(sequence: Any, i: int) -> scipy.sparse.csr_array:
-    matrix = scipy.sparse.csr_array(sequence, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if bad.size:
-        position = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
-    return matrix

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.kernel_scores import Support, Transformed
+from m3n.estimators.matrices import packed, unpacked
 from m3n.features import KernelFunction
 
-SPARSE = ("data", "indices", "indptr")
 LEARNT = {  # what fit learns
     "RBFSampler": ("random_weights_", "random_offset_"),
     "PolynomialCountSketch": ("indexHash_", "bitHash_"),
@@ -32,15 +32,10 @@ def unpack(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Support | Tr
     if "transformer" in meta:
         return Transformed(_restored_transformer(meta, own), own["coefficients"])
     function = None if meta["function"] is None else KernelFunction(**meta["function"])
-    if "indptr" in own:
-        matrix: Any = scipy.sparse.csr_array(tuple(own[name] for name in SPARSE), shape=tuple(meta["shape"]))
-        matrix.check_format()
-        own["inputs"] = matrix
-    if own["inputs"].shape[0] != len(own["coefficients"]):
-        raise ValueError(
-            f"{own['inputs'].shape[0]} support inputs with {len(own['coefficients'])} rows of coefficients"
-        )
-    return Support(function, own["inputs"], own["coefficients"], meta["trained_on"], meta["error"])
+    inputs: Any = own["inputs"] if "inputs" in own else unpacked("", own, tuple(meta["shape"]))
+    if inputs.shape[0] != len(own["coefficients"]):
+        raise ValueError(f"{inputs.shape[0]} support inputs with {len(own['coefficients'])} rows of coefficients")
+    return Support(function, inputs, own["coefficients"], meta["trained_on"], meta["error"])
 
 
 def _pack_support(model: Support) -> Packed:
@@ -56,7 +51,7 @@ def _pack_support(model: Support) -> Packed:
     meta |= {"trained_on": model.trained_on, "error": model.error}
     if not scipy.sparse.issparse(model.inputs):
         return meta, {"inputs": model.inputs}
-    return meta | {"shape": list(model.inputs.shape)}, {name: getattr(model.inputs, name) for name in SPARSE}
+    return meta | {"shape": list(model.inputs.shape)}, packed("", model.inputs)
 
 
 def _pack_transformed(model: Transformed) -> Packed:

@@ -1,33 +1,44 @@
-"""What the model files of all estimators hold: parameters, labels, the certificate, and the weights of attributes."""
+"""What all model files hold as JSON: parameters, labels, and how training went."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import warnings
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from m3n import losses, solvers
-from m3n.estimators import kernel_files
-from m3n.estimators.trained import Trained
 from m3n.features import Templates
 from m3n.run.certificate import Certificate, Record
 from m3n.run.loop import Status
 from m3n.structures import Transitions
 
-SPARSE = ("data", "indices", "indptr")  # of a sparse matrix
+if TYPE_CHECKING:
+    from m3n.estimators.trained import Trained
+
+
+def _by_name(kinds: Iterable[Any]) -> dict[str, Any]:
+    """Classes by their names, written as ``cost_matrix`` is."""
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower(): kind for kind in kinds}
+
+
+def _exported(module: Any) -> list[Any]:
+    """The classes that a module exports."""
+    return [found for found in (getattr(module, name) for name in module.__all__) if isinstance(found, type)]
+
+
+def _is_option(kind: Any) -> bool:
+    """Orders, moves and caches: the small objects among a solver's settings."""
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, solvers.Solver)  # type: ignore[arg-type]
+
+
 FAMILIES: dict[str, dict[str, Any]] = {
     "solver": dict(solvers.BY_NAME),
-    "loss": {
-        **losses.BY_NAME,
-        "cost_matrix": losses.CostMatrix,
-        "edge_hamming": losses.EdgeHamming,
-        "no_loss": losses.NoLoss,
-        "sum": losses.Sum,
-    },
+    "option": _by_name(filter(_is_option, _exported(solvers))),
+    "loss": _by_name(kind for kind in _exported(losses) if issubclass(kind, losses.Loss)),
     "templates": {"templates": Templates},
     "constraints": {"transitions": Transitions},
 }
@@ -54,60 +65,17 @@ def restored_params(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: _restored(value) for name, value in meta["params"].items()}
 
 
-def restore(estimator: Any, meta: dict[str, Any]) -> None:
-    """Labels and how training went."""
-    estimator.classes_ = np.array(meta["classes"])
+def restored(meta: dict[str, Any]) -> dict[str, Any]:
+    """Labels and how training went, by the names of attributes."""
     certificate, status = meta["certificate"], meta["status"]
-    estimator.lam_ = meta["lam"]
-    estimator.certificate_ = None if certificate is None else Certificate(**certificate)
-    estimator.status_ = None if status is None else Status(status)
-    estimator.trace_ = [Record(**record) for record in meta["trace"]]
-    estimator.origin_ = meta.get("origin", {})
-
-
-def packed_weights(estimator: Any) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What scores the attributes, as arrays and plain values; refuses what a file cannot hold."""
-    if hasattr(estimator, "kernel_model_"):
-        described, tensors = kernel_files.pack(estimator.kernel_model_)
-        return tensors, {"kernel_model": described}
-    return packed_matrix("coef_", estimator.coef_), {}
-
-
-def packed_matrix(name: str, matrix: Any) -> dict[str, np.ndarray]:
-    """A matrix, dense or sparse, as tensors."""
-    if not scipy.sparse.issparse(matrix):
-        return {name: matrix}
-    sparse = scipy.sparse.csr_array(matrix)
-    return {f"{name}{part}": getattr(sparse, part) for part in SPARSE}
-
-
-def restored_matrix(name: str, tensors: dict[str, np.ndarray], shape: tuple[int, ...]) -> Any:
-    """The inverse of ``packed_matrix``, after checking the shape; a sparse one has the axes after the first joined."""
-    matrix: Any = tensors.get(name)
-    if f"{name}data" in tensors:
-        shape = shape[0], int(np.prod(shape[1:]))
-        matrix = scipy.sparse.csr_array(tuple(tensors[f"{name}{part}"] for part in SPARSE), shape=shape)
-        matrix.check_format()  # no attributes or labels that do not exist
-    check_shape(name, matrix, shape)
-    return matrix
-
-
-def restore_weights(
-    estimator: Any, meta: dict[str, Any], tensors: dict[str, np.ndarray], shape: tuple[int, int]
-) -> None:
-    """The weights of attributes, (attributes, labels), or the kernel model."""
-    if "kernel_model" in meta:
-        estimator.kernel_model_ = kernel_files.unpack(meta["kernel_model"], tensors)
-        coefficients = estimator.kernel_model_.coefficients
-        check_shape("coefficients", coefficients, (len(coefficients), shape[1]))
-        return
-    estimator.coef_ = restored_matrix("coef_", tensors, shape)
-
-
-def check_shape(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array of another shape."""
-    if array is None or array.shape != shape:
-        raise ValueError(f"{name} has shape {getattr(array, 'shape', None)}, expected {shape}")
+    return {
+        "classes_": np.array(meta["classes"]),
+        "lam_": meta["lam"],
+        "certificate_": None if certificate is None else Certificate(**certificate),
+        "status_": None if status is None else Status(status),
+        "trace_": [Record(**record) for record in meta["trace"]],
+        "origin_": meta.get("origin", {}),
+    }
 
 
 def _plain(name: str, value: Any) -> Any:

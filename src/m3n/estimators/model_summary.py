@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-# where estimators keep their weights; a kernel model keeps its own
-WEIGHTS = {
-    "SequenceTagger": ("coef_", "transitions_", "start_", "end_", "edge_coef_"),
-    "SegmentTagger": ("coef_", "transitions_", "start_", "end_", "segment_coef_"),
-    "GraphLabeler": ("coef_", "pairs_", "edge_coef_"),
-    "MultilabelClassifier": ("coef_", "intercept_", "tables_"),
-}
+from m3n.estimators.declaration import Declared
+from m3n.estimators.matrices import stored
+
+# where models that declare nothing may keep their weights
+USUAL = ("coef_", "transitions_", "start_", "end_", "segment_coef_", "edge_coef_", "tables_", "intercept_")
 
 
 def summary(model: Any) -> dict[str, Any]:
@@ -42,9 +40,9 @@ def summary(model: Any) -> dict[str, Any]:
         "kind": type(model).__name__,
         "labels": model.classes_.tolist(),
         "attributes": int(model.n_features_in_),
-        "weights": sum(_numbers(array).size for array in arrays),
-        "nonzero_weights": sum(int(np.count_nonzero(_numbers(array))) for array in arrays),
-        "bytes": sum(map(_bytes, arrays)),
+        "weights": count_weights(model),
+        "nonzero_weights": sum(int(np.count_nonzero(stored(array)[0])) for array in arrays),
+        "bytes": sum(part.nbytes for array in arrays for part in stored(array)),
         "support": getattr(getattr(model, "kernel_model_", None), "size", None),
         "objective": model.objective,
         "solver": origin.get("solver"),
@@ -77,7 +75,7 @@ def top_weights(model: Any, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
     model._check_fitted()
     if not (isinstance(k, (int, np.integer)) and k > 0):
         raise ValueError(f"k must be a positive whole number, got {k!r}")
-    if not hasattr(model, "coef_"):
+    if not model._linear:
         raise ValueError("a kernel model has no weights of attributes; look at its kernel_model_ or at explain(x)")
     return extreme_weights(model.coef_, model.classes_.tolist(), attribute_names(model), k)
 
@@ -113,8 +111,20 @@ def attribute_names(model: Any) -> Sequence[str]:
     model : estimator
         Fitted.
     """
+    names = given_names(model)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else names
+
+
+def given_names(model: Any) -> Sequence[str] | None:
+    """The names of attributes, if a model was trained on attributes with names.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    """
     vectorizer = getattr(getattr(model, "reader_", None), "vectorizer", None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if vectorizer is None else vectorizer.names
+    return None if vectorizer is None else vectorizer.names
 
 
 def weight_arrays(model: Any) -> Iterator[Any]:
@@ -125,11 +135,23 @@ def weight_arrays(model: Any) -> Iterator[Any]:
     model : estimator
         Fitted.
     """
-    names = next((WEIGHTS[base.__name__] for base in type(model).__mro__ if base.__name__ in WEIGHTS), ("coef_",))
-    arrays = (getattr(model, name, None) for name in names)
-    yield from (array for array in arrays if array is not None)
-    if hasattr(model, "kernel_model_"):
-        yield model.kernel_model_.coefficients
+    declared = isinstance(model, Declared)
+    names = [entry.name for entry in model._arrays() if entry.weights] if declared else USUAL
+    yield from (array for array in (getattr(model, name, None) for name in names) if array is not None)
+    kernel = getattr(model, "kernel_model_", None)
+    if kernel is not None:
+        yield kernel.coefficients
+
+
+def count_weights(model: Any) -> int:
+    """How many weights a model keeps; a sparse matrix holds only those that it has.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    """
+    return sum(np.size(stored(array)[0]) for array in weight_arrays(model))
 
 
 def _columns(coef: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -159,16 +181,6 @@ def _extremes(columns: np.ndarray, weights: np.ndarray, k: int) -> tuple[np.ndar
 def _bounds(certificate: Any) -> dict[str, Any]:
     names = ("primal", "dual", "gap")
     return {name: float(getattr(certificate, name)) for name in names} | {"relaxed": bool(certificate.relaxed)}
-
-
-def _numbers(array: Any) -> np.ndarray:
-    """The numbers that a matrix stores."""
-    return array.data if scipy.sparse.issparse(array) else array
-
-
-def _bytes(array: Any) -> int:
-    parts = (array.data, array.indices, array.indptr) if scipy.sparse.issparse(array) else (array,)
-    return sum(part.nbytes for part in parts)
 
 
 def _plain(value: Any) -> Any:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from m3n import losses
-from m3n.estimators import multilabel_files
+from m3n.estimators.declaration import learnt
 from m3n.estimators.decoding import check_temperature
-from m3n.estimators.indicators import add_ones, read_inputs, read_outputs
+from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.forms import SETS
+from m3n.estimators.indicators import TableReader, add_ones, read_outputs
 from m3n.estimators.kernel_scores import KernelSettings
-from m3n.estimators.trained import Trained
-from m3n.estimators.training import read_weights, resolve_strengths
-from m3n.features import BinaryLabels, FeatureMap, Scaled, Stack, Table
+from m3n.estimators.matrices import linear_map
+from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.estimators.training import resolve_strengths, split_weights, stacked
+from m3n.features import BinaryLabels, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
-from m3n.problem import Problem
-from m3n.solvers import Solver
 from m3n.structures import Multilabel, Parts, multilabel_pairs
 
 GROUPS = ("attributes", "pairs")
@@ -35,85 +33,27 @@ class MultilabelClassifier(Trained):
     pairs : {"full", "tree", "none"}
         Which pairs of labels have scores: all, which takes time exponential in the number of labels; a tree of the
         pairs that say most about one another (Chow and Liu); or none, that is one classifier per label.
-    objective : {"margin", "crf", "softmax_margin", "slack"}
-        Training objective: the max-margin Markov network (structural SVM); the conditional random field, that is the
-        mean negative log-likelihood; the same with the loss in the exponent; or the structural SVM with rescaled
-        slacks, in which the loss multiplies the margin instead of being the margin.
-    solver : str or Solver
-        "auto", a solver's name, or a solver object.
-    lam : float or None
-        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n. The sum of sample weights, if there
-        are any, takes the place of n.
-    tol : float
-        Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": wrong labels, wrong labels / number of labels, or an object of
         ``m3n.losses`` that speaks of the values 0 and 1.
-    max_passes : float or None
-        Stop after so many passes over the data.
-    max_seconds : float or None
-        Stop after this much time.
-    rtol : float
-        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
-    n_jobs : int or None
-        Threads; None takes every core.
-    random_state : int
-        Seed of a solver that draws random numbers, if it is given by its name.
-    verbose : bool
-        Show a progress bar.
     intercept : bool
         Whether every label has a score that does not depend on x, regularised like the weight of an attribute.
-    C : float or None
-        Another way to give ``lam``: C = 1/(lam n), as in support vector machines.
-    l1 : float
-        Weight of the penalty l1 |w|_1, which makes weights exactly zero. For ``objective="crf"`` and "softmax_margin".
     strengths : mapping from str to float, or None
         How strongly groups of weights are regularised, relative to ``lam``: "attributes" (with the intercept) and
         "pairs", each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
     kernel : str, callable or None
         A kernel on the inputs, as in ``SequenceTagger``; it takes the place of ``intercept``, too.
-    degree, gamma, coef0 : float
-        Of the kernel.
-    kernel_params : mapping or None
-        Further arguments of the kernel.
-    approximation : {"nystroem", "random"}, transformer or None
-        Approximate features of the kernel.
-    components : int
-        How many.
-    support_tol : float
-        What a kernel model may forget, relative to the norm of its weights.
-    checkpoint : path or None
-        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
-        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels, sorted; 0, 1, ... if Y was an indicator matrix.
-    coef_ : array (attributes, labels)
-        Weights of the attributes. Not there with a kernel.
-    kernel_model_ : Support or Transformed
-        With a kernel: what prediction keeps.
     intercept_ : array (labels,)
         Scores of the labels that do not depend on x.
     pairs_ : array of int (m, 2)
         Pairs of labels that have scores.
     tables_ : array (m, 2, 2)
         Their scores: [value of the first, value of the second].
-    certificate_ : Certificate
-        primal, dual and gap of the training objective. No weights can be better by more than the gap.
-    trace_ : list of Record
-        How the certificate came about.
-    status_ : Status
-        Why training stopped.
-    solver_ : Solver
-        The solver that was used.
-    reason_ : str
-        Why ``solver="auto"`` chose it.
-    lam_ : float
-        The regularisation that was used.
-    n_features_in_ : int
-        Number of attributes.
 
     Examples
     --------
@@ -127,61 +67,19 @@ class MultilabelClassifier(Trained):
     array([[1, 1, 0]])
     """
 
-    _estimator_type = "classifier"  # for scikit-learn before 1.6
+    pairs: str = "full"
+    intercept: bool = True
 
-    def __init__(
-        self,
-        pairs: str = "full",
-        objective: str = "margin",
-        solver: str | Solver[Any] = "auto",
-        lam: float | None = None,
-        tol: float = 1e-3,
-        loss: str | losses.Loss = "hamming",
-        max_passes: float | None = None,
-        max_seconds: float | None = None,
-        rtol: float = 0.0,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-        intercept: bool = True,
-        C: float | None = None,
-        l1: float = 0.0,
-        strengths: Mapping[str, float] | None = None,
-        kernel: str | Callable[..., Any] | None = None,
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
-        approximation: Any = None,
-        components: int = 500,
-        support_tol: float = 1e-6,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        self.pairs = pairs
-        self.objective = objective
-        self.solver = solver
-        self.lam = lam
-        self.tol = tol
-        self.loss = loss
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.rtol = rtol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.intercept = intercept
-        self.C = C
-        self.l1 = l1
-        self.strengths = strengths
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.components = components
-        self.support_tol = support_tol
-        self.checkpoint = checkpoint
+    intercept_: np.ndarray = learnt("labels", weights=True)
+    pairs_: np.ndarray = learnt("scored", 2, limits=(0, "labels"))
+    tables_: np.ndarray = learnt("scored", 2, 2, weights=True)
+
+    _estimator_type = "classifier"  # for scikit-learn before 1.6
+    _parameters = ("pairs", *TRAINING, "intercept", "C", "l1", "strengths", *KERNEL)
+    _reader = TableReader
+    _form = SETS
+    _groups = GROUPS
+    _outputs = np.arange(2)  # on or off
 
     def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> MultilabelClassifier:
         """Train on labelled examples.
@@ -202,28 +100,7 @@ class MultilabelClassifier(Trained):
         MultilabelClassifier
             The fitted estimator itself.
         """
-        self._check_words()
-        kernel, factors = self._kernel_settings(), resolve_strengths(self.strengths, GROUPS)
-        matrix = read_inputs(X)
-        classes, indicator = read_outputs(Y, matrix.shape[0])
-        width, weights = matrix.shape[1], read_weights(sample_weight, len(indicator), "example")
-        if weights is not None:
-            kept = weights > 0.0
-            matrix, indicator, weights = matrix[kept], indicator[kept], weights[kept]
-        pairs = multilabel_pairs(indicator, self.pairs, weights)
-        structure = Multilabel(len(indicator), len(classes), pairs)
-        node, transformer = self._attribute_map(
-            kernel, add_ones(matrix) if self.intercept and kernel is None else matrix, len(classes)
-        )
-        features = _features(node, len(pairs), factors)
-        count = len(indicator) if weights is None else float(weights.sum())
-        settings = self._settings(np.arange(2), weights, count)
-        problem = Problem(structure, features, indicator, l1=self.l1, **settings)
-        result = self._minimize(problem)
-        self.classes_, self.pairs_, self.n_features_in_ = classes, pairs, width
-        self._set_weights(features, result.w, kernel, node, transformer)
-        self._keep(problem, result)
-        return self
+        return self._fit(X, Y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """The labels with the highest score together, as an indicator matrix (examples, labels) of integers.
@@ -302,17 +179,6 @@ class MultilabelClassifier(Trained):
         _, gold = read_outputs(Y, len(predicted), self.classes_)
         return float(np.average((predicted == gold).all(axis=1), weights=sample_weight))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that ``m3n.load`` reads.
-
-        Parameters
-        ----------
-        path : path
-            Where to; an existing file is replaced in one step.
-        """
-        self._check_fitted()
-        multilabel_files.save(self, path)
-
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's description of an estimator: a classifier with several labels."""
         from sklearn.utils import ClassifierTags
@@ -324,10 +190,36 @@ class MultilabelClassifier(Trained):
         tags.input_tags.sparse = True
         return tags
 
+    def _read(self, reader: TableReader, X: Any, y: Any) -> Examples:
+        table = reader.fit(X)
+        return Examples(table, *read_outputs(y, table.matrix.shape[0]))
+
+    def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
+        if self.intercept and kernel is None:
+            return linear_map(add_ones(examples.inputs.matrix), len(examples.classes)), None
+        return super()._attribute_map(kernel, examples)
+
+    def _setup(self, examples: Examples, node: Any) -> Setup:
+        pairs = multilabel_pairs(examples.outputs, self.pairs, examples.weights)
+        structure = Multilabel(len(examples.outputs), len(examples.classes), pairs)
+        groups = [(BinaryLabels(node), "attributes"), *((Table(2, 2), "pairs") for _ in pairs)]
+        return Setup(structure, stacked(groups, resolve_strengths(self.strengths, GROUPS)), {"pairs_": pairs})
+
+    def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        own, *tables = split_weights(features, w)
+        return {"coef_": own, "tables_": np.array(tables).reshape(-1, 2, 2)}
+
+    def _attribute_weights(self, kernel: KernelSettings | None, node: Any, transformer: Any, w: Any) -> dict[str, Any]:
+        labels = node.shapes[0][1]
+        intercept = np.zeros(labels)
+        if kernel is None and self.intercept:
+            w, intercept = w[:-labels], w[-labels:].copy()
+        return {"intercept_": intercept} | super()._attribute_weights(kernel, node, transformer, w)
+
     def _scores(self, X: Any) -> tuple[Multilabel | None, Parts, Threads]:
         """The scores of some examples; no structure if there are none."""
         self._check_fitted()
-        matrix, threads = read_inputs(X, self.n_features_in_), Threads(self.n_jobs)
+        matrix, threads = self.reader_.read(X).matrix, Threads(self.n_jobs)
         if not matrix.shape[0]:
             return None, (), threads
         structure = Multilabel(matrix.shape[0], len(self.classes_), self.pairs_)
@@ -336,26 +228,5 @@ class MultilabelClassifier(Trained):
             node[:, 1] = (self._attribute_scores(matrix, threads) + self.intercept_).ravel()
         return structure, (node, *self.tables_.copy()), threads
 
-    def _set_weights(
-        self, features: Stack, w: np.ndarray, kernel: KernelSettings | None, node: FeatureMap, transformer: Any
-    ) -> None:
-        own, *tables = (
-            part.weights(piece) if isinstance(part, Scaled) else piece
-            for part, piece in zip(features.maps, features.split(w), strict=True)
-        )
-        labels = len(self.classes_)
-        self.intercept_ = np.zeros(labels)
-        if kernel is None and self.intercept:
-            own, self.intercept_ = own[:-labels], own[-labels:].copy()
-        self._set_attribute_weights(kernel, node, transformer, own)
-        self.tables_ = np.array(tables).reshape(-1, 2, 2)
-
     def _nothing(self, kind: type) -> np.ndarray:
         return np.empty((0, len(self.classes_)), kind)
-
-
-def _features(node: FeatureMap, pairs: int, factors: Mapping[str, float]) -> Stack:
-    """Attributes, and a table per pair."""
-    groups: list[tuple[FeatureMap, str]] = [(BinaryLabels(node), "attributes")]
-    groups += [(Table(2, 2), "pairs") for _ in range(pairs)]
-    return Stack(*(part if factors[name] == 1.0 else Scaled(part, factors[name]) for part, name in groups))

@@ -40,12 +40,12 @@ def estimator_page(model: Any) -> str:
     """
     changed = {name: repr(value) for name, value in model._changed().items()}
     params = _facts(changed) if changed else "<p>all parameters have their defaults</p>"
-    if not (isinstance(model, Trained) and hasattr(model, "n_features_in_") and hasattr(model, "classes_")):
+    if not (isinstance(model, Trained) and model._fitted):
         return _page(f"{type(model).__name__}, not fitted", params)
     facts = summary(model)
     pieces = [f"<p>{escape(certificate_in_words(facts))}</p>", _facts(_sizes(facts))]
     pieces.append(_details("Parameters that differ from the defaults", params))
-    if hasattr(model, "coef_"):
+    if model._linear:
         pieces.append(_details("Largest weights of every label", _weights(model)))
     return _page(f"{type(model).__name__}, fitted", *pieces)
 

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n import losses
-from m3n.estimators import segment_files
+from m3n.estimators.declaration import learnt
 from m3n.estimators.decoding import check_temperature
-from m3n.estimators.inputs import Matrix, SequenceReader, linear_scores
+from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.files import Content
+from m3n.estimators.forms import SEGMENTS
+from m3n.estimators.inputs import Inputs, SequenceReader
+from m3n.estimators.matrices import Matrix, linear_scores
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
-from m3n.estimators.trained import Trained
-from m3n.estimators.training import read_weights
-from m3n.features import AttributeVectorizer, Sparse, Stack, Table, Templates
+from m3n.estimators.sequence_model import SequenceModel
+from m3n.estimators.trained import KERNEL, TRAINING
+from m3n.features import AttributeVectorizer, Sparse, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
-from m3n.problem import Problem
-from m3n.solvers import Solver
 from m3n.structures import SemiMarkov
 
+Scores = tuple[SemiMarkov | None, tuple[np.ndarray, ...], Threads]
 
-class SegmentTagger(Trained):
+
+class SegmentTagger(SequenceModel):
     """Labelled segments of sequences, such as names in a text, trained to a certified optimum.
 
     The score of a segmentation is the sum over its positions of x W[:, label], over its segments of a score of their
@@ -36,26 +38,8 @@ class SegmentTagger(Trained):
     objective : {"margin", "crf", "softmax_margin", "slack"}
         Training objective, as in ``SequenceTagger``. The oracle of "slack" is an exact search of a few calls of the
         max-oracle, which gives up after 2000 (``m3n.structures.InexactOracle``).
-    solver : str or Solver
-        "auto", a solver's name, or a solver object.
-    lam : float or None
-        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n.
-    tol : float
-        Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": it counts positions with a wrong label.
-    max_passes : float or None
-        Stop after so many passes over the data.
-    max_seconds : float or None
-        Stop after this much time.
-    rtol : float
-        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
-    n_jobs : int or None
-        Threads; None takes every core.
-    random_state : int
-        Seed of a solver that draws random numbers, if it is given by its name.
-    verbose : bool
-        Show a progress bar.
     max_length : int or None
         Most positions of a segment; None takes, label by label, the longest one of the training data.
     outside : str, int or None
@@ -64,34 +48,11 @@ class SegmentTagger(Trained):
     segment_features : callable or None
         A function of a sequence as it was given, begin and end of a segment (exclusive) that returns its attributes as
         a list of strings or a dict. It is called for every possible segment.
-    templates : Templates or None
-        Attributes to make of tokens in columns, as in ``SequenceTagger``.
-    C : float or None
-        Another way to give ``lam``: C = 1/(lam n).
-    kernel : str, callable or None
-        A kernel on the attributes of a position, as in ``SequenceTagger``.
-    degree, gamma, coef0 : float
-        Of the kernel.
-    kernel_params : mapping or None
-        Further arguments of the kernel.
-    approximation : {"nystroem", "random"}, transformer or None
-        Approximate features of the kernel.
-    components : int
-        How many.
-    support_tol : float
-        What a kernel model may forget, relative to the norm of its weights.
-    checkpoint : path or None
-        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
-        there; one that reaches its tolerance removes it.
 
     Attributes
     ----------
     classes_ : array (labels,)
         The labels; the one of positions without a segment comes first.
-    coef_ : array (attributes, labels)
-        Weights of the attributes of positions. Not there with a kernel.
-    kernel_model_ : Support or Transformed
-        With a kernel: what prediction keeps.
     segment_coef_ : array (lengths and attributes, labels)
         Scores of lengths 1, 2, ..., and weights of the attributes of segments.
     transitions_ : array (labels, labels)
@@ -100,18 +61,6 @@ class SegmentTagger(Trained):
         Scores of the labels of the first and the last segment.
     max_lengths_ : array of int (labels,)
         Most positions of a segment of every label.
-    certificate_ : Certificate
-        primal, dual and gap of the training objective.
-    trace_ : list of Record
-        How the certificate came about.
-    status_ : Status
-        Why training stopped.
-    solver_ : Solver
-        The solver that was used.
-    reason_ : str
-        Why ``solver="auto"`` chose it.
-    lam_ : float
-        The regularisation that was used.
     n_features_in_ : int
         Number of attributes of a position.
 
@@ -125,59 +74,16 @@ class SegmentTagger(Trained):
     [[(1, 2, 'name')]]
     """
 
-    def __init__(
-        self,
-        objective: str = "margin",
-        solver: str | Solver[Any] = "auto",
-        lam: float | None = None,
-        tol: float = 1e-3,
-        loss: str | losses.Loss = "hamming",
-        max_passes: float | None = None,
-        max_seconds: float | None = None,
-        rtol: float = 0.0,
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-        max_length: int | None = None,
-        outside: str | int | None = "O",
-        segment_features: Callable[[Any, int, int], Any] | None = None,
-        templates: Templates | None = None,
-        C: float | None = None,
-        kernel: str | Callable[..., Any] | None = None,
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
-        approximation: Any = None,
-        components: int = 500,
-        support_tol: float = 1e-6,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ):
-        self.objective = objective
-        self.solver = solver
-        self.lam = lam
-        self.tol = tol
-        self.loss = loss
-        self.max_passes = max_passes
-        self.max_seconds = max_seconds
-        self.rtol = rtol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_length = max_length
-        self.outside = outside
-        self.segment_features = segment_features
-        self.templates = templates
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.approximation = approximation
-        self.components = components
-        self.support_tol = support_tol
-        self.checkpoint = checkpoint
+    max_length: int | None = None
+    outside: str | int | None = "O"
+    segment_features: Callable[[Any, int, int], Any] | None = None
+
+    segment_coef_: np.ndarray = learnt("lengths", "labels", weights=True)
+    max_lengths_: np.ndarray = learnt("labels", limits=(1, None))
+    segment_vectorizer_: AttributeVectorizer | None = learnt()
+
+    _parameters = (*TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL)
+    _form = SEGMENTS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:
         """Train on segmented sequences.
@@ -189,48 +95,14 @@ class SegmentTagger(Trained):
         y : sequences of segments
             For every sequence a list of (begin, end, label), end exclusive, or IOB labels, one per position.
         sample_weight : array (sequences,), optional
-            How often every sequence counts, positive numbers.
+            How often every sequence counts: 2 is the same as the sequence twice, 0 leaves it out.
 
         Returns
         -------
         SegmentTagger
             The fitted estimator itself.
         """
-        self._check_words()
-        kernel = self._kernel_settings()
-        reader = SequenceReader()
-        matrix, lengths, pairs = reader.fit(X, self.templates)
-        if pairs is not None:
-            raise ValueError(
-                "a SegmentTagger has no attributes of label pairs; leave out templates such as B01:%x[0,0]"
-            )
-        segments = [
-            filled(given, int(length), self.outside)
-            for given, length in zip(read_segments(y, lengths), lengths, strict=True)
-        ]
-        classes = self._classes(segments)
-        number = {label: k for k, label in enumerate(classes)}
-        gold = [[(begin, end, number[label]) for begin, end, label in given] for given in segments]
-        longest = self._longest(gold, len(classes))
-        structure = SemiMarkov(lengths, len(classes), longest)
-        vectorizer = AttributeVectorizer() if self.segment_features else None
-        spans = self._span_matrix(X, structure, vectorizer, int(longest.max()), learn=True)
-        labels = len(classes)
-        node, transformer = self._attribute_map(kernel, matrix, labels)
-        features = Stack(node, Table(labels, labels), Table(labels), Table(labels), Sparse(spans, labels))
-        weights = read_weights(sample_weight, len(lengths))
-        count = len(lengths) if weights is None else float(weights.sum())
-        self.classes_ = np.array(classes)
-        problem = Problem(structure, features, gold, **self._settings(self.classes_, weights, count))
-        result = self._minimize(problem)
-        self._keep(problem, result)
-        self.reader_, self.segment_vectorizer_, self.max_lengths_ = reader, vectorizer, longest
-        self.n_features_in_ = reader.width
-        pieces = features.split(result.w)
-        self._set_attribute_weights(kernel, node, transformer, pieces[0])
-        self.segment_coef_ = pieces[4].reshape(-1, labels)
-        self.transitions_, self.start_, self.end_ = pieces[1].reshape(labels, labels), pieces[2], pieces[3]
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> list[list[Segment]]:
         """The segments with the highest score together: for every sequence a list of (begin, end, label).
@@ -240,15 +112,7 @@ class SegmentTagger(Trained):
         X : sequences
             As in ``fit``.
         """
-        structure, theta, threads = self._scores(X)
-        if structure is None:
-            return []
-        names = self.classes_.tolist()
-        found = structure.unpack(structure.hard(theta, threads)[1])
-        return [
-            [(begin, end, names[k]) for begin, end, k in given if self.outside is None or names[k] != self.outside]
-            for given in found
-        ]
+        return self._found(X)[0]
 
     def predict_iob(self, X: Any) -> list[list[str]]:
         """The same as IOB labels, one per position.
@@ -258,9 +122,7 @@ class SegmentTagger(Trained):
         X : sequences
             As in ``fit``.
         """
-        found = self.predict(X)
-        lengths = self.reader_.read(X)[1].tolist()
-        return [to_iob(given, length) for given, length in zip(found, lengths, strict=True)]
+        return self._answers(X, False)[0]
 
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -278,11 +140,7 @@ class SegmentTagger(Trained):
             Columns in the order of ``classes_``.
         """
         check_temperature(temperature)
-        structure, theta, threads = self._scores(X)
-        if structure is None:
-            return []
-        _, marginals = structure.soft(theta, temperature, threads)
-        return np.split(marginals[0], structure.offsets[1:-1])
+        return _marginals(self._scores(X), temperature)
 
     def score(self, X: Any, y: Any) -> float:
         """F1 of whole segments: right ones have begin, end and label right.
@@ -294,27 +152,62 @@ class SegmentTagger(Trained):
         y : sequences of segments
             The right segments, or IOB labels.
         """
-        found = self.predict(X)
-        gold = read_segments(y, self.reader_.read(X)[1])
+        found, lengths, _ = self._found(X)
+        gold = read_segments(y, lengths)
         right = sum(len(set(a) & set(b)) for a, b in zip(found, gold, strict=True))
         total = sum(map(len, found)) + sum(map(len, gold))
         return 2.0 * right / total if total else 1.0
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that ``m3n.load`` reads; one with ``segment_features``, which are code, is refused.
-
-        Parameters
-        ----------
-        path : path
-            Where to; an existing file is replaced in one step.
-        """
-        self._check_fitted()
-        segment_files.save(self, path)
 
     def _check_words(self) -> None:
         super()._check_words()
         if self.max_length is not None and not self.max_length >= 1:
             raise ValueError(f"max_length must be at least 1, got {self.max_length}")
+
+    def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
+        inputs = reader.fit(X, self.templates)
+        if inputs.pairs is not None:
+            raise ValueError(
+                "a SegmentTagger has no attributes of label pairs; leave out templates such as B01:%x[0,0]"
+            )
+        segments = [
+            filled(given, int(length), self.outside)
+            for given, length in zip(read_segments(y, inputs.lengths), inputs.lengths, strict=True)
+        ]
+        classes = self._classes(segments)
+        number = {label: k for k, label in enumerate(classes)}
+        gold = [[(begin, end, number[label]) for begin, end, label in given] for given in segments]
+        learnt = {"max_lengths_": self._longest(gold, len(classes))}
+        given = list(X) if self.segment_features else None
+        return Examples(inputs, np.array(classes), gold, learnt=learnt, given=given)
+
+    def _setup(self, examples: Examples, node: Any) -> Setup:
+        labels, longest = len(examples.classes), examples.learnt["max_lengths_"]
+        structure = SemiMarkov(examples.inputs.lengths, labels, longest)
+        vectorizer = AttributeVectorizer() if self.segment_features else None
+        described = self._described(examples.given, structure)
+        spans = _span_matrix(structure, longest, vectorizer.fit_transform(described) if vectorizer else None)
+        features = Stack(node, Table(labels, labels), Table(labels), Table(labels), Sparse(spans, labels))
+        return Setup(structure, features, {"segment_vectorizer_": vectorizer})
+
+    def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        pieces = features.split(w)
+        labels = len(pieces[2])
+        tables = {"transitions_": pieces[1].reshape(labels, labels), "start_": pieces[2], "end_": pieces[3]}
+        return {"coef_": pieces[0], "segment_coef_": pieces[4].reshape(-1, labels)} | tables
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        if self.segment_features is not None:
+            raise TypeError(
+                f"segment_features is the function {self.segment_features!r:.60}, and model files never hold code: "
+                "use pickle for this model"
+            )
+        return {}, {}
+
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        most, scored = int(content.fitted["max_lengths_"].max()), len(content.fitted["segment_coef_"])
+        if most != scored:
+            raise ValueError(f"segment_coef_ has scores for {scored} lengths, and max_lengths_ allows {most}")
+        return {"segment_vectorizer_": None}
 
     def _classes(self, segments: list[list[Segment]]) -> list[Any]:
         """The label of positions without a segment if there are any, then the others, sorted."""
@@ -344,33 +237,61 @@ class SegmentTagger(Trained):
             longest[longest > 1] = self.max_length
         return longest
 
-    def _span_matrix(
-        self, X: Any, structure: SemiMarkov, vectorizer: AttributeVectorizer | None, most: int, *, learn: bool
-    ) -> Matrix:
-        """Lengths and attributes of all possible segments, a row each."""
-        spans = structure.segments()
-        rows = np.arange(len(spans))
-        lengths = scipy.sparse.csr_array((np.ones(len(spans)), (rows, spans[:, 2] - 1)), shape=(len(spans), most))
-        if vectorizer is None or self.segment_features is None:
-            return lengths
-        sequences = list(X)
+    def _described(self, sequences: Any, structure: SemiMarkov) -> list[list[Any]]:
+        """What ``segment_features`` says about all possible segments, sequence by sequence."""
+        if self.segment_features is None:
+            return []
         described: list[list[Any]] = [[] for _ in sequences]
-        for i, begin, length in spans.tolist():
+        for i, begin, length in structure.segments().tolist():
             described[i].append(self.segment_features(sequences[i], begin, begin + length))
-        attributes = vectorizer.fit_transform(described) if learn else vectorizer.transform(described)
-        return scipy.sparse.hstack([lengths, attributes], format="csr")
+        return described
 
-    def _scores(self, X: Any) -> tuple[SemiMarkov | None, tuple[np.ndarray, ...], Threads]:
+    def _found(self, X: Any) -> tuple[list[list[Segment]], np.ndarray, Scores]:
+        """Segments, the lengths of the sequences, and the scores behind them."""
+        scores = structure, theta, threads = self._scores(X)
+        if structure is None:
+            return [], np.empty(0, np.int64), scores
+        names = self.classes_.tolist()
+        found = [
+            [(begin, end, names[k]) for begin, end, k in given if self.outside is None or names[k] != self.outside]
+            for given in structure.unpack(structure.hard(theta, threads)[1])
+        ]
+        return found, structure.lengths, scores
+
+    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+        """IOB labels and, if asked for, marginals of the classes, from scores that are computed once."""
+        found, lengths, scores = self._found(X)
+        labels = [to_iob(given, length) for given, length in zip(found, lengths.tolist(), strict=True)]
+        return labels, _marginals(scores, 1.0) if marginals else []
+
+    def _scores(self, X: Any) -> Scores:
         """The scores of some sequences; no structure if there are none."""
         self._check_fitted()
-        matrix, lengths, _ = self.reader_.read(X)
-        threads, labels = Threads(self.n_jobs), len(self.classes_)
-        if not len(lengths):
+        inputs: Inputs = self.reader_.read(X)
+        threads, vectorizer = Threads(self.n_jobs), self.segment_vectorizer_
+        if not len(inputs.lengths):
             return None, (), threads
-        structure = SemiMarkov(lengths, labels, self.max_lengths_)
-        most = int(self.max_lengths_.max())
-        spans = self._span_matrix(X, structure, self.segment_vectorizer_, most, learn=False)
+        structure = SemiMarkov(inputs.lengths, len(self.classes_), self.max_lengths_)
+        attributes = vectorizer.transform(self._described(list(X), structure)) if vectorizer else None
+        spans = _span_matrix(structure, self.max_lengths_, attributes)
         with single_threaded_blas():
-            node = self._attribute_scores(matrix, threads)
+            node = self._attribute_scores(inputs.matrix, threads)
             segment = linear_scores(spans, self.segment_coef_, threads)
-        return structure, (node, self.transitions_.copy(), self.start_.copy(), self.end_.copy(), segment), threads
+        return structure, (node, *self._tables(), segment), threads
+
+
+def _span_matrix(structure: SemiMarkov, longest: np.ndarray, attributes: Matrix | None) -> Matrix:
+    """Lengths and attributes of all possible segments, a row each."""
+    spans = structure.segments()
+    rows, shape = np.arange(len(spans)), (len(spans), int(longest.max()))
+    lengths = scipy.sparse.csr_array((np.ones(len(spans)), (rows, spans[:, 2] - 1)), shape=shape)
+    return lengths if attributes is None else scipy.sparse.hstack([lengths, attributes], format="csr")
+
+
+def _marginals(scores: Scores, temperature: float) -> list[np.ndarray]:
+    """Probabilities of labels, an array per sequence."""
+    structure, theta, threads = scores
+    if structure is None:
+        return []
+    _, marginals = structure.soft(theta, temperature, threads)
+    return np.split(marginals[0], structure.offsets[1:-1])

@@ -1,23 +1,32 @@
-"""What all estimators do alike: read the words of an objective, train, warn, and keep what training found."""
+"""What all estimators do alike: the parameters that they share, training, and what becomes of it.
+
+An estimator says how inputs and outputs are read (``_read``), which structure and features they make (``_setup``), and
+what the weights are called (``_named_weights``). The rest is here: ``fit`` goes through these steps and gives the
+object all of its attributes at once, at the very end, so that a fit that fails changes nothing.
+"""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse
 
 import m3n
 from m3n import losses
-from m3n.estimators.base import Estimator
-from m3n.estimators.inputs import Matrix, linear_map, linear_scores
+from m3n.estimators import files
+from m3n.estimators.declaration import Declared, learnt
+from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
-from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective
-from m3n.features import FeatureMap
+from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
+from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective, resolve_strengths
+from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Problem
 from m3n.run.callbacks import ProgressBar
@@ -26,40 +35,207 @@ from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
 from m3n.solvers import Solver, resolve_solver
 
+# parameters in their places, between which estimators have their own
+TRAINING = (
+    "objective", "solver", "lam", "tol", "loss", "max_passes", "max_seconds", "rtol", "n_jobs", "random_state",
+    "verbose",
+)  # fmt: skip
+KERNEL = (
+    "kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "support_tol", "checkpoint",
+)  # fmt: skip
+# what may change between two fits of which the second begins where the first one ended
+FREE = (
+    "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start", "checkpoint",
+)  # fmt: skip
 
-class Trained(Estimator):
+
+class Trained(Declared):
     """An estimator that minimises an objective of the family, with a certificate.
 
-    The constructor of a subclass has the parameters below, under these names.
+    Parameters
+    ----------
+    objective : {"margin", "crf", "softmax_margin", "slack"}
+        Training objective: the max-margin Markov network (structural SVM); the conditional random field, that is the
+        mean negative log-likelihood; the same with the loss in the exponent; or the structural SVM with rescaled
+        slacks, in which the loss multiplies the margin instead of being the margin.
+    solver : str or Solver
+        "auto", a solver's name, or a solver object.
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n. The sum of sample weights, if there
+        are any, takes the place of n.
+    tol : float
+        Stop when the duality gap is at most this.
+    loss : {"hamming", "normalized_hamming"} or Loss
+        Label loss of every objective but "crf": wrong labels, wrong labels / length, or an object of ``m3n.losses``,
+        which may speak of labels by their names.
+    max_passes : float or None
+        Stop after so many passes over the data.
+    max_seconds : float or None
+        Stop after this much time.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
+    n_jobs : int or None
+        Threads; None takes every core.
+    random_state : int
+        Seed of a solver that draws random numbers, if it is given by its name.
+    verbose : bool
+        Show a progress bar.
+    C : float or None
+        Another way to give ``lam``: C = 1/(lam n), as in support vector machines.
+    l1 : float
+        Weight of the penalty l1 |w|_1, which makes weights exactly zero. For ``objective="crf"`` and "softmax_margin".
+    strengths : mapping from str to float, or None
+        How strongly groups of weights are regularised, relative to ``lam``, each 1 if it is not named. An l1 penalty
+        counts sqrt(strength) times.
+    warm_start : bool
+        Whether a further ``fit`` on the same data, with another ``lam`` for example, begins where the last one ended.
+    kernel : str, callable or None
+        None for scores that are linear in the attributes. Else a kernel on the inputs of a position: "linear", "poly",
+        "rbf", one of scikit-learn's pairwise kernels, a function of two matrices that returns the matrix of kernel
+        values, or "precomputed": every position of X then holds its kernel values with all training positions.
+    degree, gamma, coef0 : float
+        Of "poly" and "rbf": (gamma <x, z> + coef0)^degree and exp(-gamma \\|x - z\\|^2). gamma may be "scale", which
+        is 1 / (attributes * variance of the inputs), or "auto", 1 / attributes.
+    kernel_params : mapping or None
+        Further arguments of one of scikit-learn's kernels, or of the function.
+    approximation : {"nystroem", "random"}, transformer or None
+        None trains with the exact kernel. For more data: Nystroem features or random features of the kernel ("rbf" and
+        "poly"), or a transformer of scikit-learn's kind, which takes the place of the kernel.
+    components : int
+        How many features an approximation has.
+    support_tol : float
+        A kernel model keeps the inputs that count. Those with the smallest coefficients are left out as long as that
+        changes the weights by no more than this part of their norm.
+    checkpoint : path or None
+        A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
+        there; one that reaches its tolerance removes it.
+
+    Attributes
+    ----------
+    classes_ : array (labels,)
+        The labels, sorted.
+    coef_ : array (attributes, labels)
+        Weights of the attributes. Not there with a kernel.
+    kernel_model_ : Support or Transformed
+        With a kernel: the inputs that count with their coefficients, ``inputs``, ``coefficients``, ``size``, ``cost``
+        of a prediction and ``error`` of leaving others out; or the transformer and the weights of its features.
+    certificate_ : Certificate
+        primal, dual and gap of the training objective, whichever it is: J by an exact pass, and the dual value of a
+        feasible point, at a positive temperature with its entropy. No weights can be better by more than the gap. None
+        for a model that another programme has trained (``m3n.compat``).
+    trace_ : list of Record
+        How the certificate came about.
+    status_ : Status
+        Why training stopped.
+    solver_ : Solver
+        The solver that was used.
+    reason_ : str
+        Why ``solver="auto"`` chose it.
+    lam_ : float
+        The regularisation that was used.
+    n_features_in_ : int
+        Number of attributes.
     """
 
-    objective: str
-    solver: str | Solver[Any]
-    lam: float | None
-    C: float | None
-    tol: float
-    rtol: float
-    loss: str | losses.Loss
-    max_passes: float | None
-    max_seconds: float | None
-    n_jobs: int | None
-    random_state: int
-    verbose: bool
-    kernel: str | Callable[..., Any] | None
-    approximation: Any
-    support_tol: float
-    checkpoint: str | os.PathLike[str] | None
+    objective: str = "margin"
+    solver: str | Solver[Any] = "auto"
+    lam: float | None = None
+    tol: float = 1e-3
+    loss: str | losses.Loss = "hamming"
+    max_passes: float | None = None
+    max_seconds: float | None = None
+    rtol: float = 0.0
+    n_jobs: int | None = None
+    random_state: int = 0
+    verbose: bool = False
+    C: float | None = None
+    l1: float = 0.0
+    strengths: Mapping[str, float] | None = None
+    warm_start: bool = False
+    kernel: str | Callable[..., Any] | None = None
+    degree: float = 3
+    gamma: float | str = "scale"
+    coef0: float = 1.0
+    kernel_params: Mapping[str, Any] | None = None
+    approximation: Any = None
+    components: int = 500
+    support_tol: float = 1e-6
+    checkpoint: str | os.PathLike[str] | None = None
 
-    classes_: np.ndarray
-    coef_: Any
-    kernel_model_: Support | Transformed
-    lam_: float
-    certificate_: Certificate
-    trace_: list[Record]
-    status_: Status
-    solver_: Solver[Any]
-    reason_: str
-    origin_: dict[str, str]
+    classes_: np.ndarray = learnt()
+    coef_: Any = learnt("attributes", "labels", weights=True)
+    kernel_model_: Support | Transformed = learnt()
+    reader_: Any = learnt()
+    n_features_in_: int = learnt()
+    lam_: float = learnt()
+    certificate_: Certificate = learnt()
+    trace_: list[Record] = learnt()
+    status_: Status = learnt()
+    solver_: Solver[Any] = learnt()
+    reason_: str = learnt()
+    origin_: dict[str, str] = learnt()
+
+    _form: ClassVar[Form] = SEQUENCES
+    _reader: ClassVar[Any]  # the class of what reads X
+    _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
+    _outputs: ClassVar[np.ndarray | None] = None  # the labels of a position, where these are not the classes
+    _last: tuple[Any, Result] | None = None  # where a warm start begins
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that ``m3n.load`` reads; what is code in it is refused.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced in one step.
+        """
+        self._check_fitted()
+        files.save(self, path)
+
+    # what an estimator must say, or may
+
+    def _read(self, reader: Any, X: Any, y: Any) -> Examples:
+        """The examples, read by a new reader."""
+        raise NotImplementedError
+
+    def _setup(self, examples: Examples, node: Any) -> Setup:
+        """Structure and features of examples, around the map that ``_attribute_map`` made."""
+        raise NotImplementedError
+
+    def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        """Weights by the names of attributes; those of the map of attributes, as they are, as ``coef_``."""
+        raise NotImplementedError
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """What a file must hold besides parameters, reader and declared arrays; refuses what it cannot hold."""
+        return {}, {}
+
+    def _unpacked(self, content: files.Content) -> dict[str, Any]:
+        """Attributes from what ``_packed`` wrote, after checking what declarations cannot say."""
+        return {}
+
+    # training
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._check_words()
+        kernel, reader = self._kernel_settings(), self._reader()
+        examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
+        known = self._known(examples) if self.warm_start else None
+        node, transformer = self._attribute_map(kernel, examples)
+        setup = self._setup(examples, node)
+        problem = self._problem(examples, setup)
+        fitted = {"classes_": examples.classes, "reader_": reader, "n_features_in_": reader.width}
+        fitted |= {**examples.learnt, **setup.learnt}
+        del examples  # observed pairs have made their own of it
+        result = self._minimize(problem, self._start(problem, known), setup.scale)
+        fitted |= self._named_weights(setup.features, result.w)
+        fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
+        fitted["lam_"] = problem.lam * setup.scale
+        self._last = (known, result) if self.warm_start else None
+        for name in ("coef_", "kernel_model_"):  # what another fit has left
+            vars(self).pop(name, None)
+        vars(self).update(fitted, **history(result))
+        return self
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
@@ -68,6 +244,7 @@ class Trained(Estimator):
             resolve_loss(self.loss)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
+        resolve_strengths(self.strengths, self._groups)
 
     def _kernel_settings(self) -> KernelSettings | None:
         """What the parameters say about a kernel, checked; None for linear models."""
@@ -80,43 +257,50 @@ class Trained(Estimator):
         names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
         return KernelSettings(*(getattr(self, name) for name in names))
 
-    def _attribute_map(self, kernel: KernelSettings | None, matrix: Matrix, labels: int) -> tuple[FeatureMap, Any]:
-        """The map of attributes, linear or with a kernel, and the fitted transformer of an approximation."""
+    def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
+        """The map of attributes, linear or with a kernel, and the fitted transformer of an approximation.
+
+        None instead of a map if ``_setup`` makes one of the pairs that occur.
+        """
+        matrix, labels = examples.inputs.matrix, len(examples.classes)
         return (linear_map(matrix, labels), None) if kernel is None else training_map(kernel, matrix, labels)
-
-    def _set_attribute_weights(
-        self, kernel: KernelSettings | None, node: FeatureMap, transformer: Any, w: np.ndarray
-    ) -> None:
-        """Keep what scores attributes: ``coef_``, or ``kernel_model_``; what another fit has left goes."""
-        for name in ("coef_", "kernel_model_"):
-            vars(self).pop(name, None)
-        coef = w.reshape(-1, node.shapes[0][1]) if node.euclidean else w
-        if kernel is None:
-            self.coef_ = coef
-        else:
-            self.kernel_model_ = prediction_model(kernel, node, transformer, coef, self.support_tol)
-
-    def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
-        """Scores of all labels at all rows."""
-        if hasattr(self, "kernel_model_"):
-            return self.kernel_model_.scores(matrix, threads)
-        return linear_scores(matrix, self.coef_, threads)
 
     def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
         """The label loss with label numbers for names, if the objective has one."""
-        return resolve_loss(self.loss).bind(classes.tolist()) if resolve_objective(self.objective).has_loss else None
+        if not resolve_objective(self.objective).has_loss:
+            return None
+        return resolve_loss(self.loss).bind((classes if self._outputs is None else self._outputs).tolist())
 
-    def _settings(self, classes: np.ndarray, weights: np.ndarray | None, count: float) -> dict[str, Any]:
-        """Arguments of ``Problem`` besides structure, features and outputs; ``count``: examples, or their weight."""
-        objective = resolve_objective(self.objective)
-        return {
-            "loss": self._bound_loss(classes),
-            "lam": resolve_lam(self.lam, self.C, count),
-            "sample_weight": weights,
-            "temperature": objective.temperature,
-            "rescale": objective.rescale,
-            "n_jobs": self.n_jobs,
-        }
+    def _problem(self, examples: Examples, setup: Setup) -> Problem:
+        """What is minimised."""
+        objective, lam = resolve_objective(self.objective), resolve_lam(self.lam, self.C, examples.count)
+        if setup.scale != 1.0:
+            lam = (lam or 1.0 / examples.count) / setup.scale
+        return Problem(
+            setup.structure,
+            setup.features,
+            examples.outputs,
+            loss=self._bound_loss(examples.classes),
+            lam=lam,
+            l1=self.l1,
+            sample_weight=examples.weights if setup.weights is None else setup.weights,
+            temperature=objective.temperature,
+            rescale=objective.rescale,
+            n_jobs=self.n_jobs,
+        )
+
+    def _known(self, examples: Examples) -> tuple[Any, ...]:
+        """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
+        params = self.get_params(deep=False)
+        return examples.fingerprint(), *((name, value) for name, value in params.items() if name not in FREE)
+
+    def _start(self, problem: Problem, known: tuple[Any, ...] | None) -> Result | None:
+        """The last result if this fit can begin there."""
+        earlier, result = self._last or (None, None)
+        if known is None or result is None or known != earlier:
+            return None
+        solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self.rtol).solver
+        return result if type(solver) is type(result.solver) else None
 
     def _minimize(self, problem: Problem, start: Result | None = None, scale: float = 1.0) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
@@ -144,15 +328,43 @@ class Trained(Estimator):
 
             text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
             text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
-            warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=4)
         return result
 
-    def _keep(self, problem: Problem, result: Result) -> None:
-        """How training went, under the names that all estimators share."""
-        self.lam_ = problem.lam
-        self.certificate_, self.trace_, self.status_ = result.certificate, result.trace, result.status
-        self.solver_, self.reason_ = result.solver, result.reason
-        self.origin_ = {"m3n": m3n.__version__, "solver": type(result.solver).__name__}  # goes into model files
+    def _attribute_weights(self, kernel: KernelSettings | None, node: Any, transformer: Any, w: Any) -> dict[str, Any]:
+        """What scores attributes: ``coef_``, or ``kernel_model_``."""
+        if node is None:  # pairs that occur are a matrix already
+            return {"coef_": w}
+        coef = w.reshape(-1, node.shapes[0][1]) if node.euclidean else w
+        if kernel is None:
+            return {"coef_": coef}
+        return {"kernel_model_": prediction_model(kernel, node, transformer, coef, self.support_tol)}
+
+    # prediction
+
+    @property
+    def _linear(self) -> bool:
+        """Whether attributes have weights; a kernel compares inputs instead."""
+        return "coef_" in vars(self)
+
+    def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
+        """Scores of all labels at all rows."""
+        if not self._linear:
+            return self.kernel_model_.scores(matrix, threads)
+        scores = observed_scores if scipy.sparse.issparse(self.coef_) else linear_scores
+        return scores(matrix, self.coef_, threads)
+
+
+def history(result: Result) -> dict[str, Any]:
+    """How training went, under the names that all estimators share."""
+    return {
+        "certificate_": result.certificate,
+        "trace_": result.trace,
+        "status_": result.status,
+        "solver_": result.solver,
+        "reason_": result.reason,
+        "origin_": {"m3n": m3n.__version__, "solver": type(result.solver).__name__},  # goes into model files
+    }
 
 
 def _scaled(result: Result, scale: float) -> Result:

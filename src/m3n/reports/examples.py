@@ -83,10 +83,10 @@ def _wrong(outcome: Outcome, i: int, errors: int) -> Compared:
 
 
 def _close_calls(outcome: Outcome, model: Any, X: Any, most: int) -> list[Compared]:
-    if not most or outcome.positions > CHEAP or not hasattr(model, "predict_k_best"):
+    if not most or outcome.positions > CHEAP:
         return []
     found = []
-    for i, answers in enumerate(model.predict_k_best(X, 2)):
+    for i, answers in enumerate(outcome.form.runners_up(model, X)):
         if len(answers) == 2 and list(answers[0][0]) == list(outcome.gold[i]):
             found.append((answers[0][1] - answers[1][1], i, answers[1][0]))
     found.sort(key=lambda call: call[:2])

@@ -81,9 +81,10 @@ def plot_transitions(model: Any, axes: Axes) -> None:
     axes : matplotlib Axes
         Where to draw.
     """
-    if not hasattr(model, "transitions_"):
+    scores = getattr(model, "transitions_", None)
+    if scores is None:
         raise ValueError(f"this {type(model).__name__} has no transitions; plot_transitions is for fitted taggers")
-    scores, names = model.transitions_, [str(label) for label in model.classes_.tolist()]
+    names = [str(label) for label in model.classes_.tolist()]
     limit = float(np.abs(scores).max()) or 1.0
     drawn = axes.imshow(scores, cmap=COLOURS, vmin=-limit, vmax=limit, interpolation="nearest")
     places = np.arange(len(names))
@@ -102,13 +103,14 @@ def plot_transitions(model: Any, axes: Axes) -> None:
 
 def _images(model: Any, shape: tuple[int, int]) -> np.ndarray:
     """The weights of the pixels, (labels, height, width)."""
-    if not hasattr(model, "coef_"):
+    coef = getattr(model, "coef_", None)
+    if coef is None:
         raise ValueError("plot_weights draws the weights of attributes; a model with a kernel, or before fit, has none")
     height, width = shape
-    if not 0 < height * width <= model.coef_.shape[0]:
-        have = f"the model has {model.coef_.shape[0]} attributes"
+    if not 0 < height * width <= coef.shape[0]:
+        have = f"the model has {coef.shape[0]} attributes"
         raise ValueError(f"an image of {height} x {width} pixels has {height * width}, but {have}; give another shape")
-    pixels = model.coef_[: height * width]
+    pixels = coef[: height * width]
     pixels = pixels.toarray() if hasattr(pixels, "toarray") else np.asarray(pixels)
     return pixels.T.reshape(-1, height, width)
 

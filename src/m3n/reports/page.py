@@ -122,7 +122,7 @@ def _check(result: Any, model: Any) -> None:
     if result is not None and not isinstance(result, Result):
         what = f"the first argument is the Result of m3n.minimize, or None, got {type(result).__name__}"
         raise TypeError(f"{what}; write m3n.report(None, model, X, y) for a model that was fitted")
-    if not hasattr(model, "predict"):
+    if not callable(getattr(model, "predict", None)):
         raise TypeError(f"a report needs a fitted model that can predict, got {type(model).__name__}")
 
 

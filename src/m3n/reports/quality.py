@@ -72,7 +72,7 @@ def confusions(outcome: Outcome) -> Markup:
     outcome : Outcome
         Right and predicted labels.
     """
-    if outcome.kind == "sets":
+    if not outcome.form.exclusive:
         text = "Labels are on or off independently of their names, so none is taken for another one."
         return tag("p", text, class_="note")
     if not outcome.positions:
@@ -105,7 +105,7 @@ def unseen(outcome: Outcome, classes: list[Any]) -> str | None:
     classes : list
         What the model knows.
     """
-    if outcome.kind in ("sets", "segments"):
+    if not outcome.form.named:
         return None
     known = set(classes)
     strange = Counter(label for label in chain.from_iterable(outcome.gold) if label not in known)

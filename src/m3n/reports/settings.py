@@ -8,8 +8,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
+from m3n.estimators.model_summary import count_weights
 from m3n.reports.markup import Markup, count, grouped, joined, number, tag
 from m3n.reports.outcome import Outcome
 from m3n.reports.tables import facts
@@ -18,7 +17,6 @@ from m3n.run.loop import Result
 
 PACKAGES = ("m3n", "numpy", "scipy", "numba")
 LONGEST = 4000  # characters of one parameter
-WEIGHTS = ("coef_", "transitions_", "start_", "end_", "segment_coef_", "edge_coef_", "tables_", "intercept_")
 
 
 def settings(result: Result | None, model: Any, training: Training, outcome: Outcome) -> Markup:
@@ -77,28 +75,24 @@ def _run(training: Training) -> list[tuple[str, Any]]:
 
 def _sizes(result: Result | None, model: Any, outcome: Outcome) -> list[tuple[str, Any]]:
     rows: list[tuple[Any, Any]] = []
-    if hasattr(model, "lam_"):
-        rows.append(("regularisation (lam)", repr(float(model.lam_))))
-    if hasattr(model, "classes_"):
-        rows.append(("labels of the model", grouped(len(model.classes_))))
-    weights = result.w.size if result is not None else _weights(model)
+    lam, classes = getattr(model, "lam_", None), getattr(model, "classes_", None)
+    if lam is not None:
+        rows.append(("regularisation (lam)", repr(float(lam))))
+    if classes is not None:
+        rows.append(("labels of the model", grouped(len(classes))))
+    weights = result.w.size if result is not None else count_weights(model)
     if weights:
         rows.append(("weights", grouped(weights)))
     given = f"{count(len(outcome.gold), outcome.example)}, {count(outcome.positions, outcome.position)}"
     return [*rows, ("data given to this report", given)]
 
 
-def _weights(model: Any) -> int:
-    """Weights that the model keeps; a sparse matrix holds only those that it has."""
-    held = [getattr(model, name, None) for name in WEIGHTS]
-    return sum(int(part.nnz) if hasattr(part, "nnz") else np.size(part) for part in held if part is not None)
-
-
 def _parameters(model: Any) -> list[tuple[Any, Any]]:
-    if not hasattr(model, "get_params"):
+    params = getattr(model, "get_params", None)
+    if params is None:
         return []
     defaults = {name: repr(parameter.default) for name, parameter in inspect.signature(type(model)).parameters.items()}
-    texts = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+    texts = {name: repr(value) for name, value in params(deep=False).items()}
     changed = {name: text for name, text in texts.items() if text != defaults.get(name)}
     rows = [(tag("strong", name), tag("strong", _code(text))) for name, text in changed.items()]
     return rows + [(name, _code(text)) for name, text in texts.items() if name not in changed]

@@ -21,21 +21,11 @@ WIDE = 20  # columns of a heat map that need smaller print on paper
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column.
+    """The head of a column."""
 
-    Parameters
-    ----------
-    name : str
-        What stands there.
-    numeric : bool
-        Whether it sorts by value, largest first.
-    note : str, optional
-        What the name means.
-    """
-
-    name: str
-    numeric: bool = False
-    note: str | None = None
+    name: str  # what stands there
+    numeric: bool = False  # whether it sorts by value, largest first
+    note: str | None = None  # what the name means
 
 
 Entry = tuple[Any, Any]  # what a cell shows, and by what it sorts
@@ -77,24 +67,12 @@ def facts(caption: str, rows: Sequence[tuple[Any, Any]]) -> Markup:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a heat map.
+    """One cell of a heat map."""
 
-    Parameters
-    ----------
-    text : str
-        What it shows.
-    colour : str
-        "blue", "orange", or "" for none.
-    strength : float
-        From 0 to 1.
-    note : str, optional
-        What it shows in words.
-    """
-
-    text: str
-    colour: str = ""
-    strength: float = 0.0
-    note: str | None = None
+    text: str  # what it shows
+    colour: str = ""  # "blue", "orange", or "" for none
+    strength: float = 0.0  # from 0 to 1
+    note: str | None = None  # what it shows in words
 
     @property
     def style(self) -> str | None:
@@ -105,20 +83,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Sides:
-    """Names at the two sides of a heat map.
+    """Names at the two sides of a heat map."""
 
-    Parameters
-    ----------
-    down, across : str
-        What rows and columns are.
-    rows, columns : sequence of str
-        Their names.
-    """
-
-    down: str
-    across: str
-    rows: Sequence[str]
-    columns: Sequence[str]
+    down: str  # what rows are
+    across: str  # what columns are
+    rows: Sequence[str]  # the names of rows
+    columns: Sequence[str]  # and of columns
 
 
 def heat_map(caption: str, sides: Sides, cells: Sequence[Sequence[Cell]]) -> Markup:

@@ -20,30 +20,14 @@ RELAXED = (
 
 @dataclass(frozen=True)
 class Training:
-    """How a model came about, as far as that is known.
+    """How a model came about, as far as that is known."""
 
-    Attributes
-    ----------
-    certificate : Certificate or None
-        Bounds of the objective.
-    trace : sequence of Record
-        How they came about; may be empty.
-    status : Status or None
-        Why training stopped.
-    solver : Solver or None
-        The solver with its settings.
-    reason : str
-        Why it was chosen; empty if that is not known.
-    tol : float or None
-        The gap at which training was to stop.
-    """
-
-    certificate: Certificate | None
-    trace: Sequence[Record]
-    status: Status | None
-    solver: Any
-    reason: str
-    tol: float | None
+    certificate: Certificate | None  # bounds of the objective
+    trace: Sequence[Record]  # how they came about; may be empty
+    status: Status | None  # why training stopped
+    solver: Any  # the solver with its settings
+    reason: str  # why it was chosen; empty if that is not known
+    tol: float | None  # the gap at which training was to stop
 
     @classmethod
     def of(cls, result: Result | None, model: Any) -> Training:

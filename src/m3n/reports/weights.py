@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from m3n.estimators.model_summary import extreme_weights
+from m3n.estimators.forms import form_of
+from m3n.estimators.model_summary import extreme_weights, given_names
 from m3n.reports.markup import MINUS, Markup, count, joined, number, tag
 from m3n.reports.quality import label_name
 from m3n.reports.tables import Cell, Column, Sides, heat_map, table
@@ -49,16 +50,8 @@ def transitions(model: Any, gold: list[list[Any]]) -> Markup:
 
 
 def attributes(model: Any, gold: list[list[Any]]) -> Markup:
-    """For every label, the attributes with the largest weights of either sign.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted one.
-    gold : lists of labels
-        Where the labels are too many, the most frequent ones here are shown.
-    """
-    coef, names = getattr(model, "coef_", None), attribute_names(model)
+    """For every label, the attributes with the largest weights of either sign; arguments as in ``transitions``."""
+    coef, names = getattr(model, "coef_", None), given_names(model)
     if coef is None:
         return tag("p", "This model compares inputs by a kernel: no single attribute has a weight.", class_="note")
     if names is None or len(names) != coef.shape[0]:
@@ -72,18 +65,6 @@ def attributes(model: Any, gold: list[list[Any]]) -> Markup:
     if len(kept) < len(classes):
         words += f" The {len(kept)} most frequent of {count(len(classes), 'label')} are shown."
     return joined(tag("p", words), table("Largest weights by label", columns, rows))
-
-
-def attribute_names(model: Any) -> list[str] | None:
-    """The names of a model's attributes, if it has been trained on attributes with names.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted one.
-    """
-    vectorizer = getattr(getattr(model, "reader_", None), "vectorizer", None)
-    return None if vectorizer is None else vectorizer.names
 
 
 @dataclass(frozen=True)
@@ -113,16 +94,16 @@ class Pairs:
 
 def _pairs(model: Any) -> Pairs | None:
     """What a model says about pairs of labels; None if it says nothing."""
-    labels = len(getattr(model, "classes_", ()))
-    scores = getattr(model, "transitions_", getattr(model, "pairs_", None))
-    if scores is None or np.shape(scores) != (labels, labels) or not labels or hasattr(model, "predict_sets"):
+    labels, table = len(getattr(model, "classes_", ())), form_of(model).table
+    scores = None if table is None else getattr(model, table, None)
+    if scores is None or np.shape(scores) != (labels, labels) or not labels:
         return None
-    rules = getattr(model, "constraints_", None)
+    rules, start, end = (getattr(model, name, None) for name in ("constraints_", "start_", "end_"))
     forbidden = np.zeros((labels, labels), bool) if rules is None else rules.forbidden
-    if not (hasattr(model, "start_") and hasattr(model, "end_")):
+    if start is None or end is None:
         return Pairs(np.asarray(scores, dtype=float), forbidden, ends=False)
     sides = (np.zeros(labels, bool),) * 2 if rules is None else (rules.forbidden_start, rules.forbidden_end)
-    return Pairs(_bordered(scores, (model.start_, model.end_), np.nan), _bordered(forbidden, sides, False), ends=True)
+    return Pairs(_bordered(scores, (start, end), np.nan), _bordered(forbidden, sides, False), ends=True)
 
 
 def _bordered(table: Any, sides: tuple[Any, Any], corner: Any) -> np.ndarray:

@@ -1,0 +1,163 @@
+"""Estimators by declaration: the body of a class says which parameters and which learnt attributes it has.
+
+A parameter is an annotated attribute with its default, and is described in the class's docstring. What ``fit`` learns
+is declared by ``learnt``, arrays with the names of their sizes: model files, summaries, reports and the command follow
+from that. A subclass inherits both, with their documentation, and writes down only what is its own or otherwise:
+
+    class Mine(Trained):
+        '''What it does.
+
+        Parameters
+        ----------
+        depth : int
+            How deep.
+        '''
+
+        depth: int = 3
+        tables_: np.ndarray = learnt("labels", "labels", weights=True)
+
+The constructor that follows has a true signature, so that ``help``, ``clone`` and type checkers see an ordinary class.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, Literal, dataclass_transform
+
+from m3n.estimators.base import Estimator
+
+SECTION = re.compile(r"^(Parameters|Attributes|Examples)\n-+\n", re.MULTILINE)
+ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # a name and the lines below it
+HOW_IT_WENT = "certificate_"  # in lists of attributes, those of a subclass stand before this one
+
+
+class Learnt:
+    """An attribute that an object has once ``fit`` has succeeded.
+
+    Attributes
+    ----------
+    name : str
+        Of the attribute.
+    shape : tuple of str and int
+        The sizes of an array, by name where they differ between models; empty for what is not an array. Where a model
+        has no such size, the attribute is None.
+    weights : bool
+        Whether its numbers are weights; others are indices or lengths.
+    limits : tuple of two or None
+        Of whole numbers: the smallest one, and the size that they must be below, or None.
+    """
+
+    name: str
+
+    def __init__(self, shape: tuple[str | int, ...], weights: bool, limits: tuple[int, str | None] | None):
+        self.shape, self.weights, self.limits = shape, weights, limits
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Learnt:
+        """The declaration, of the class; an object that gets here has no such attribute yet."""
+        if instance is None:
+            return self
+        raise AttributeError(f"this {type(instance).__name__} has no {self.name}: fit has not learnt it")
+
+
+def learnt(
+    *shape: str | int,
+    weights: bool = False,
+    limits: tuple[int, str | None] | None = None,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare an attribute that ``fit`` learns, see ``Learnt``; ``init`` tells type checkers that it is no argument."""
+    return Learnt(shape, weights, limits)
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(learnt,))
+class Declared(Estimator):
+    """An estimator whose constructor and docstring are made of its declarations.
+
+    ``_parameters`` gives the order of the arguments where it is not that of the declarations, and leaves out those of
+    base classes that make no sense: these keep their defaults.
+    """
+
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        own = [name for name in inspect.get_annotations(cls) if _is_parameter(cls, name)]
+        if "__init__" in vars(cls) or not (own or "_parameters" in vars(cls)):
+            return
+        if "_parameters" not in vars(cls):
+            cls._parameters = (*cls._parameters, *(name for name in own if name not in cls._parameters))
+        setattr(cls, "__init__", _constructor(cls))  # noqa: B010 (mypy: assigning to a method)
+        if cls.__doc__:
+            cls.__doc__ = _documented(cls)
+
+    @classmethod
+    def _arrays(cls) -> Iterator[Learnt]:
+        """The arrays that ``fit`` learns, those of base classes first."""
+        names = [name for base in reversed(cls.__mro__) for name in vars(base)]
+        found = (inspect.getattr_static(cls, name) for name in dict.fromkeys(names))
+        yield from (entry for entry in found if isinstance(entry, Learnt) and entry.shape)
+
+
+def _is_parameter(cls: type, name: str) -> bool:
+    public = not (name.startswith("_") or name.endswith("_"))
+    return public and name in vars(cls) and not isinstance(vars(cls)[name], Learnt)
+
+
+def _constructor(cls: type[Declared]) -> Callable[..., None]:
+    """A constructor that keeps its arguments under their names, as scikit-learn wants it."""
+    types = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
+    either = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature(
+        [inspect.Parameter("self", either)]
+        + [inspect.Parameter(n, either, default=getattr(cls, n), annotation=types[n]) for n in cls._parameters],
+        return_annotation=None,
+    )
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:
+        given = signature.bind(self, *values, **named)
+        given.apply_defaults()
+        _, *settings = given.arguments.items()
+        for name, value in settings:
+            setattr(self, name, value)
+
+    __init__.__qualname__, __init__.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    setattr(__init__, "__signature__", signature)  # noqa: B010 (mypy: functions have no such attribute)
+    return __init__
+
+
+def _documented(cls: type[Declared]) -> str:
+    """The docstring with the entries of base classes for what the class does not describe itself."""
+    own = _sections(cls)
+    bases = [_sections(base) for base in cls.__mro__[1:] if issubclass(base, Declared)]
+    described = {heading: _entries([own, *bases], heading) for heading in ("Parameters", "Attributes")}
+    inherited = list(_entries(bases, "Attributes"))
+    new = [name for name in _entries([own], "Attributes") if name not in inherited]
+    before = inherited.index(HOW_IT_WENT) if HOW_IT_WENT in inherited else len(inherited)
+    order = {"Parameters": cls._parameters, "Attributes": (*inherited[:before], *new, *inherited[before:])}
+    made = {
+        name: "".join(dict.fromkeys(found[n] for n in order[name] if n in found)) for name, found in described.items()
+    }
+    first, *rest = (own | made).items()
+    return "\n".join([first[1], *(f"{name}\n{'-' * len(name)}\n{text}" for name, text in rest if text)])
+
+
+def _sections(cls: type) -> dict[str, str]:
+    """A docstring by headings, the text before all of them under the empty one."""
+    first, *rest = SECTION.split(inspect.cleandoc(vars(cls).get("__doc__") or "") + "\n")
+    found = dict.fromkeys(("", "Parameters", "Attributes"), "") | {"": first.rstrip("\n") + "\n"}
+    return found | {name: text.rstrip("\n") + "\n" for name, text in zip(rest[::2], rest[1::2], strict=True)}
+
+
+def _entries(sections: Iterable[dict[str, str]], heading: str) -> dict[str, str]:
+    """The entries below a heading by the names that they describe; the first that describes a name counts."""
+    found: dict[str, str] = {}
+    for section in sections:
+        for entry in ENTRY.findall(section[heading]):
+            for name in entry.partition(" : ")[0].split(", "):
+                found.setdefault(name, entry)
+    return found
