@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows, label_shape
 from m3n.features.gram import Gram, NotPositive, StoredGram, check_positive, check_symmetric, make_gram, number_type
 from m3n.features.kernel_functions import Inputs, KernelFunction
 from m3n.packed import SERIAL, Threads
@@ -190,7 +190,7 @@ class Kernel(Expansion):
         gram: str = "auto",
         dtype: Any = np.float64,
     ):
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         width = int(np.prod(self.labels))
         if isinstance(kernel, str) and kernel == "precomputed":
             self.function, self.inputs = None, None
@@ -228,7 +228,7 @@ class CliqueKernel(Expansion):
     """
 
     def __init__(self, X: Inputs, labels: int | tuple[int, ...], kernel: Callable[..., Any] | np.ndarray):
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         rows, width = X.shape[0], int(np.prod(self.labels))
         if callable(kernel):
             owner = np.repeat(np.arange(rows), width)

@@ -22,8 +22,9 @@ import scipy.sparse
 
 from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows
 from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts, Selection
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured
@@ -31,7 +32,7 @@ ROWS = 1 << 14  # at a time: no copies as large as the data
 SMALL = 1 << 28  # bytes for a table of all pairs; beyond that they are sorted, which is slower
 
 
-class Observed(FeatureMap):
+class Observed(InPlace):
     """theta[r, j] = sum_a X[r, a] W[a, j] over the pairs (a, j) that have a weight.
 
     Parameters
@@ -96,11 +97,6 @@ class Observed(FeatureMap):
         threads.run(lane, threads.lanes(self.pointers))
         return out
 
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.add_adjoint(parts, 1.0, vector, threads)
-        return vector
-
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         flat = self._flat(parts[0])
 
@@ -139,7 +135,7 @@ class Observed(FeatureMap):
         part = copy.copy(self)
         part.pointers = np.concatenate([[0], np.cumsum(counts)])
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
-        entries = np.repeat(self.pointers[chosen] - part.pointers[:-1], counts) + np.arange(part.pointers[-1])
+        entries = numbers(self.pointers[chosen], counts)
         part.runs, part.data = self.runs[entries], self.data[entries]
         part.shapes = ((len(chosen), *self.labels),)
         return part

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse
 
 from m3n.compiled.maps.sparse import cut_rows, gather, scatter
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows, label_shape
 from m3n.packed import SERIAL, Threads
 from m3n.packed.threads import Lane
 from m3n.structures.base import Parts, Selection
 
 
-class Sparse(FeatureMap):
+class Sparse(InPlace):
     """theta[r] = X[r] W with X sparse and W (attributes, \\*labels).
 
     Parameters
@@ -32,7 +32,7 @@ class Sparse(FeatureMap):
         self.X = scipy.sparse.csr_array(X, dtype=np.float64)
         if not self.X.has_sorted_indices:  # threads share the columns out
             self.X = self.X.sorted_indices()
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         self.width = int(np.prod(self.labels))
         self.dim = self.X.shape[1] * self.width
         self.shapes = ((self.X.shape[0], *self.labels),)
@@ -47,11 +47,6 @@ class Sparse(FeatureMap):
 
         threads.run(lane, threads.lanes(X.indptr))
         return out
-
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.add_adjoint(parts, 1.0, vector, threads)
-        return vector
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         X, marginals, vector = self.X, parts[0].reshape(-1, self.width), out.reshape(-1, self.width)
