@@ -190,8 +190,7 @@ def _extra_column(values: Sequence[Sequence[Any]], lengths: np.ndarray) -> Colum
     if wrong.size:
         i = wrong[0]
         raise ValueError(f"sentence {i} has {lengths[i]} tokens but {found[i]} further values")
-    codes, distinct = numbered((str(value) for sentence in values for value in sentence), int(lengths.sum()))
-    return Column(distinct, codes)
+    return Column.of((str(value) for sentence in values for value in sentence), int(lengths.sum()))
 
 
 def _check_values(column: Column, k: int, delimiter: str) -> None:

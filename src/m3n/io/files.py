@@ -1,8 +1,8 @@
 """Files that are either whole or not there, and text files whose errors name the line.
 
 The name ``-`` stands for standard input and output. Every reader of text takes its lines from ``lines_of`` or
-``reading``, one by one, or the whole of a file from ``text_of``; all unpack gzip files, whatever their names are. Inside
-of ``reading`` a reader only says what is wrong: the line is known.
+``reading``, one by one, or the whole of a file from ``text_of``; all unpack gzip files, whatever their names are.
+Inside of ``reading`` a reader only says what is wrong: the line is known.
 """
 
 from __future__ import annotations

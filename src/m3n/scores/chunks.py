@@ -14,10 +14,8 @@ def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scor
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
     scheme : {"conll", "iob1", "iob2", "bioes"}
         How chunks are read: "conll" takes all schemes and odd labels too; with the others a chunk that is not written
         as its scheme wants does not count.

@@ -15,10 +15,8 @@ def token_scores(gold: Labels, predicted: Labels) -> Scores:
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
 
     Examples
     --------
@@ -44,10 +42,8 @@ def confusion(
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
     classes : iterable of labels, optional
         The labels in the wanted order, at least all that occur. The default is just these, in ascending order.
 
