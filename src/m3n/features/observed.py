@@ -90,11 +90,7 @@ class Observed(InPlace):
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         w, flat = np.where(self.alive, w, 0.0), self._flat(out[0])
-
-        def lane(low: int, high: int) -> None:
-            scores(self.pointers, self.lists, self.runs, self.data, self.columns, w, low, high, flat)
-
-        threads.run(lane, threads.lanes(self.pointers))
+        threads.run(scores, threads.lanes(self.pointers), *self._entries, w, flat)
         return out
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
@@ -102,7 +98,7 @@ class Observed(InPlace):
 
         def lane(low: int, high: int) -> np.ndarray:
             vector = np.zeros(self.dim)
-            add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, flat, low, high, vector)
+            add_adjoint(low, high, *self._entries, flat, vector)
             return vector
 
         def join(low: int, high: int) -> None:
@@ -140,8 +136,13 @@ class Observed(InPlace):
         part.shapes = ((len(chosen), *self.labels),)
         return part
 
+    @property
+    def _entries(self) -> tuple[np.ndarray, ...]:
+        """The arrays that compiled code reads."""
+        return self.pointers, self.lists, self.runs, self.data, self.columns
+
     def _flat(self, array: np.ndarray) -> np.ndarray:
-        """The array of a part with one row of labels, as kernels want it; no copy."""
+        """The array of a part with one row of labels, as compiled code wants it; no copy."""
         return array if array.ndim == 2 else array.reshape(len(array), self.pairs.shape[1])
 
     def coefficients(self, w: np.ndarray) -> scipy.sparse.csr_array:
