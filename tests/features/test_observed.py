@@ -9,7 +9,7 @@ import scipy.sparse
 from m3n import Problem, minimize
 from m3n.checks import check_adjoint
 from m3n.compiled.maps.kinds import scatter_all
-from m3n.compiled.sweeps import visits as kernels
+from m3n.compiled.sweeps import visits
 from m3n.features import Dense, Observed, ObservedTable, Stack, Table, observed_pairs, observed_transitions
 from m3n.features import observed as module
 from m3n.packed import Threads
@@ -130,7 +130,7 @@ def test_matrices_that_do_not_fit_are_refused():
         Observed(scipy.sparse.csr_array((2, 4)), scipy.sparse.csr_array((3, 2)))
 
 
-def test_block_kernels_meet_the_same_weights(random):
+def test_visits_meet_the_same_weights(random):
     """Every function on an example's rows against the map restricted to that example."""
     p = problem(random)
     rows, alive = p.blocks.rows, p.features.adjoint(tuple(np.ones(s) for s in p.features.shapes)) != 0
@@ -139,7 +139,7 @@ def test_block_kernels_meet_the_same_weights(random):
         structure, chosen = p.structure.select(np.array([i]))
         mine = p.features.select(chosen)
         theta = np.empty(rows.sizes[i])
-        kernels.gather(rows, i, w, theta)
+        visits.gather(rows, i, w, theta)
         expected = mine.scores(w, structure.empty())
         np.testing.assert_allclose(theta, np.concatenate([a.ravel() for a in expected]), atol=1e-12)
         delta = random.normal(size=len(theta))
@@ -148,22 +148,22 @@ def test_block_kernels_meet_the_same_weights(random):
         touched = np.arange(len(theta))
         one, two, three, zeros = np.zeros((4, p.dim))
         scatter_all(rows, i, delta, 2.0, one)
-        kernels.scatter(rows, i, delta, touched, len(touched), 2.0, two)
+        visits.scatter(rows, i, delta, touched, len(touched), 2.0, two)
         np.testing.assert_allclose(one, 2 * vector, atol=1e-12)
         np.testing.assert_allclose(two, 2 * vector, atol=1e-12)
         moved = w.copy()
-        square = kernels.move_weights(rows, p.blocks.costs, i, delta, _rise(p, i, w, delta), 2.0, moved)
+        square = visits.move_weights(rows, p.blocks.costs, i, delta, _rise(p, i, w, delta), 2.0, moved)
         assert square == pytest.approx(vector @ vector)
         np.testing.assert_allclose(moved, w + 2 * vector, atol=1e-12)
-        assert kernels.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(vector @ vector)
-        kernels.settle(rows, i, delta, touched, len(touched), zeros, 2.0, three, 0.0, np.zeros(p.dim))
+        assert visits.spread(rows, i, delta, touched, len(touched), zeros) == pytest.approx(vector @ vector)
+        visits.settle(rows, i, delta, touched, len(touched), zeros, 2.0, three, 0.0, np.zeros(p.dim))
         np.testing.assert_allclose(three, 2 * vector, atol=1e-12)
         assert not zeros.any()
 
 
 def _rise(p, i, w, delta):
     theta = np.empty(len(delta))
-    return kernels.local_scores(p.blocks.rows, p.blocks.costs, i, w, theta) @ delta
+    return visits.local_scores(p.blocks.rows, p.blocks.costs, i, w, theta) @ delta
 
 
 def _cut(vector, shapes):
