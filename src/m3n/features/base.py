@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
 
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
@@ -204,6 +205,22 @@ def label_shape(labels: int | tuple[int, ...]) -> tuple[int, ...]:
         As users say it.
     """
     return (labels,) if isinstance(labels, int) else tuple(labels)
+
+
+def adding_up(owners: np.ndarray, values: np.ndarray, size: int) -> scipy.sparse.csr_array:
+    """The matrix (size, rows) that adds up the rows of every owner.
+
+    Parameters
+    ----------
+    owners : array of int (rows,)
+        The owner of every row, below ``size``.
+    values : array (rows,)
+        What a row counts.
+    size : int
+        How many owners there are.
+    """
+    rows = len(owners)
+    return scipy.sparse.csc_array((values, owners, np.arange(rows + 1)), shape=(size, rows)).tocsr()
 
 
 def _written_out(features: FeatureMap) -> SparseRows:

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n.features.base import FeatureMap, SparseRows, Wrapped
+from m3n.features.base import FeatureMap, SparseRows, Wrapped, adding_up
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts, Selection
@@ -94,11 +93,9 @@ class Copies(Wrapped):
         return chosen
 
     @cached_property
-    def _portions(self) -> Any:
+    def _portions(self) -> scipy.sparse.csr_array:
         """The matrix (nodes, copies) that puts a node together from its copies."""
-        count = len(self.owner)
-        entries = self.portion, self.owner, np.arange(count + 1)
-        return scipy.sparse.csc_array(entries, shape=(self.map.shapes[0][0], count)).tocsr()
+        return adding_up(self.owner, self.portion, self.map.shapes[0][0])
 
     def split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The weights of the nodes' map, and the multipliers (rows, labels) as they enter the scores.

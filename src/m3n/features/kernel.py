@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.features.base import FeatureMap, GramRows, SparseRows, label_shape
+from m3n.features.base import FeatureMap, GramRows, SparseRows, adding_up, label_shape
 from m3n.features.gram import Gram, NotPositive, StoredGram, check_positive, check_symmetric, make_gram, number_type
 from m3n.features.kernel_functions import Inputs, KernelFunction
 from m3n.packed import SERIAL, Threads
@@ -135,12 +135,9 @@ class Expansion(FeatureMap):
         return chosen
 
     @cached_property
-    def _owners(self) -> Any:
+    def _owners(self) -> scipy.sparse.csr_array:
         """The matrix (units, rows) that adds up the rows of every unit."""
-        count = len(self.units)
-        return scipy.sparse.csc_array(
-            (np.ones(count), self.units, np.arange(count + 1)), (self.gram.size, count)
-        ).tocsr()
+        return adding_up(self.units, np.ones(len(self.units)), self.gram.size)
 
     def _halves(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         half = self.dim // 2

@@ -42,14 +42,16 @@ def read_attributes(path: Source) -> tuple[list[Tokens], list[list[str]] | None]
     known, inside = dict[str, tuple[str, float]](), False
     with reading(path) as lines:
         for text in lines:
-            if text.strip():
-                label, token = _token(text, known)
-                if not inside:
-                    X.append([])
-                    y.append([])
-                X[-1].append(token)
-                y[-1].append(label)
-            inside = bool(text.strip())
+            if not text.strip():
+                inside = False
+                continue
+            label, token = _token(text, known)
+            if not inside:
+                X.append([])
+                y.append([])
+            inside = True
+            X[-1].append(token)
+            y[-1].append(label)
     if not X:
         raise DataFileError.empty(path, "token")
     unlabelled = set(chain.from_iterable(y)) == {NO_LABEL}

@@ -10,7 +10,7 @@ import re
 
 from m3n.io.files import DataFileError, Source, reading
 
-MACRO = re.compile(r"%x\[\s*[+-]?\d+\s*,\s*\d+\s*(?::\s*\w+\s*)?\]")
+MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?::\s*(\w+)\s*)?\]")  # row, column, form of the value
 TRIED = re.compile(r"%(?:\w*\[[^\]]*\]?|.?)")
 
 
