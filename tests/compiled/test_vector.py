@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.primitives import padded, vector
+from m3n.compiled.primitives import groups, padded, vector
 
 SIGNS = np.array([5, 0, -1, 3, ~0], np.int32)
 
@@ -47,6 +47,30 @@ def test_exponential_at_the_ends_of_its_range():
     apply(x, x, x, out)
     assert out[9, :2].tolist() == [0.0, 0.0]
     np.testing.assert_allclose(out[9, 2:], [math.exp(-707.9), math.exp(700.0)], rtol=1e-15)
+
+
+@compiled
+def apply_to_groups(x, y, signs, end, out):
+    """Operations on 24 numbers of x, where vectors that would begin beyond ``end`` overlap, and on eight of y."""
+    many, few = groups.six(2.0), groups.two(0.5)
+    offsets, next_ones = groups.within(many, end), groups.neighbours(few)
+    a, b = groups.loads(x, 0, offsets), groups.loads(y, 1, next_ones)
+    groups.stores(out, 0, offsets, vector.multiply_add(vector.splat(3.0), a, many))
+    groups.stores(out, 24, next_ones, vector.add(b, few))
+    groups.stores(out, 32, offsets, groups.kept_each(signs, 0, offsets, a))
+    return len(a), len(b)
+
+
+@pytest.mark.parametrize("width", [24, 22, 4])
+def test_groups_of_vectors(width, random):
+    x, y, signs = random.normal(size=24), random.normal(size=9), random.integers(-1, 1, size=24).astype(np.int32)
+    out = np.full(56, np.nan)
+    assert apply_to_groups(x, y, signs, width - 4, out) == (6, 2)
+    np.testing.assert_allclose(out[:width], 3.0 * x[:width] + 2.0)
+    np.testing.assert_array_equal(out[24:32], y[1:] + 0.5)
+    np.testing.assert_array_equal(out[32 : 32 + width], np.where(signs[:width] >= 0, x[:width], 0.0))
+    assert np.isnan(out[width:24]).all()
+    assert np.isnan(out[32 + width :]).all()
 
 
 @pytest.mark.parametrize("labels", [1, 2, 3, 4, 5, 8, 9, 17, 22, 24, 25, 26, 33, 50, 56])

@@ -4,7 +4,7 @@ import scipy.sparse
 
 from m3n import Problem, minimize
 from m3n.checks import check_adjoint, check_problem
-from m3n.features import CliqueKernel, Dense, Kernel, Scaled, Stack, chain_features
+from m3n.features import CliqueKernel, Copies, Dense, Kernel, Scaled, Stack, chain_features
 from m3n.features.gram import NotPositive
 from m3n.features.kernel import different_rows
 from m3n.packed import Threads
@@ -183,8 +183,11 @@ def test_no_inner_product(random):
 def test_a_negative_square_is_no_rounding(random):
     features = Kernel(inputs(random), LABELS, "linear")
     features.gram.matrix[...] = -np.eye(8)
-    with pytest.raises(NotPositive):
-        features.inner(*(features.adjoint((random.normal(size=(10, LABELS)),)),) * 2)
+    parts = (random.normal(size=(10, LABELS)),)
+    for whole in (features, Scaled(features, 2.0), Stack(features), Copies(features, np.arange(10))):
+        w = whole.adjoint(parts)
+        with pytest.raises(NotPositive):
+            whole.inner(w, w)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_matrices_that_do_not_fit_are_refused():
         Observed(scipy.sparse.csr_array((2, 4)), scipy.sparse.csr_array((3, 2)))
 
 
-def test_block_kernels_meet_the_same_weights(random):
+def test_visits_meet_the_same_weights(random):
     """Every function on an example's rows against the map restricted to that example."""
     p = problem(random)
     rows, alive = p.blocks.rows, p.features.adjoint(tuple(np.ones(s) for s in p.features.shapes)) != 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from m3n.io.files import DataFileError, check_writable, hold, lines_of, text_of, write_atomically, write_text
+from m3n.io.files import DataFileError, check_writable, hold, lines_of, reading, text_of, write_atomically, write_text
 
 
 def test_lines_are_numbered_and_unpacked_whatever_the_name(tmp_path):
@@ -29,6 +29,18 @@ def test_unreadable_files_name_file_and_line(tmp_path):
     (tmp_path / "cut.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(DataFileError, match=r"cut.gz, line \d+: the gzip file is damaged or incomplete"):
         list(lines_of(tmp_path / "cut.gz"))
+
+
+def test_an_error_while_reading_gets_its_line(tmp_path):
+    path = tmp_path / "numbers.txt"
+    path.write_text("1\n\n2\nthree\n4\n")
+    with pytest.raises(DataFileError, match=r"numbers.txt, line 4: invalid literal"), reading(path) as lines:
+        list(map(int, filter(None, lines)))
+    path.write_bytes(b"1\n\xff\n")
+    with pytest.raises(DataFileError, match="line 2: this is not UTF-8"), reading(path) as lines:
+        list(map(int, lines))
+    with pytest.raises(KeyError), reading(path) as lines:  # only a ValueError is about the data
+        raise KeyError(next(lines))
 
 
 def test_places_that_cannot_be_written(tmp_path):

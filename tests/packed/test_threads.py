@@ -27,6 +27,12 @@ def test_results_come_in_lane_order():
     assert Threads(3).run(slow_first, [(0, 1), (1, 2), (2, 3)]) == [0, 1, 2]
 
 
+def test_arguments_come_after_the_lane():
+    threads = Threads(3)
+    found = threads.run(lambda low, high, x, y: (low, high, x + y), threads.rows(6), 1, 2)
+    assert found == [(0, 2, 3), (2, 4, 3), (4, 6, 3)]
+
+
 def test_an_interrupt_waits_for_the_other_lanes():
     finished = threading.Event()
 

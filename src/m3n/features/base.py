@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse
 
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
@@ -153,6 +154,73 @@ class FeatureMap(ABC):
         Most maps keep nothing. One that does must be given weights of its own making, or refreshed ones.
         """
         return w
+
+
+class InPlace(FeatureMap):
+    """A map that adds its adjoint to a vector in place: with many weights a vector in between would cost too much."""
+
+    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
+        vector = np.zeros(self.dim)
+        self.add_adjoint(parts, 1.0, vector, threads)
+        return vector
+
+    @abstractmethod
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        """out += scale * F' parts."""
+
+
+class Wrapped(InPlace):
+    """A map around another one: its weights are those of the inner map, perhaps followed by ordinary ones.
+
+    Attributes
+    ----------
+    map : FeatureMap
+        The inner map.
+    """
+
+    map: FeatureMap
+
+    @property
+    def euclidean(self) -> bool:
+        """As the inner map."""
+        return self.map.euclidean
+
+    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
+        cut = self.map.dim
+        own = u[:cut]  # the same object twice for a square, which a map may treat in its own way
+        return self.map.inner(own, own if v is u else v[:cut]) + float(u[cut:] @ v[cut:])
+
+    def refresh(self, w: np.ndarray) -> np.ndarray:
+        cut = self.map.dim
+        own = self.map.refresh(w[:cut])
+        return own if cut == self.dim else np.concatenate([own, w[cut:]])
+
+
+def label_shape(labels: int | tuple[int, ...]) -> tuple[int, ...]:
+    """What a row scores, as a shape: ``(s,)`` for s labels, ``(s, s)`` for pairs of labels.
+
+    Parameters
+    ----------
+    labels : int or tuple of int
+        As users say it.
+    """
+    return (labels,) if isinstance(labels, int) else tuple(labels)
+
+
+def adding_up(owners: np.ndarray, values: np.ndarray, size: int) -> scipy.sparse.csr_array:
+    """The matrix (size, rows) that adds up the rows of every owner.
+
+    Parameters
+    ----------
+    owners : array of int (rows,)
+        The owner of every row, below ``size``.
+    values : array (rows,)
+        What a row counts.
+    size : int
+        How many owners there are.
+    """
+    rows = len(owners)
+    return scipy.sparse.csc_array((values, owners, np.arange(rows + 1)), shape=(size, rows)).tocsr()
 
 
 def _written_out(features: FeatureMap) -> SparseRows:

@@ -13,17 +13,17 @@ from __future__ import annotations
 
 import copy
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse
 
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, SparseRows, Wrapped, adding_up
 from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts, Selection
 
 
-class Copies(FeatureMap):
+class Copies(Wrapped):
     """Scores of copies from those of their nodes, and multipliers.
 
     Parameters
@@ -59,9 +59,10 @@ class Copies(FeatureMap):
         out[0][...] += self.multipliers @ delta
         return out
 
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        own = self.map.adjoint((self._portions @ parts[0],), threads)
-        return np.concatenate([own, (self.multipliers.T @ parts[0]).ravel()])
+    def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
+        cut = self.map.dim
+        self.map.add_adjoint((self._portions @ parts[0],), scale, out[:cut], threads)
+        out[cut:] += scale * (self.multipliers.T @ parts[0]).ravel()
 
     def norms(self) -> Parts:
         own, squares = self.map.norms()[0][self.owner] * self.portion, self.multipliers.power(2).sum(axis=1)
@@ -73,15 +74,13 @@ class Copies(FeatureMap):
             raise TypeError(f"visits of single examples cannot make copies of {type(self.map).__name__}")
         counts, extra = np.diff(inner.pointers)[self.owner], np.diff(self.multipliers.indptr)
         pointers = np.concatenate([[0], np.cumsum(counts + extra)])
-        first = np.repeat(pointers[:-1] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        source = np.repeat(inner.pointers[self.owner] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        second = np.repeat(pointers[:-1] + counts - np.cumsum(extra) + extra, extra) + np.arange(extra.sum())
+        first, second = numbers(pointers[:-1], counts), numbers(pointers[:-1] + counts, extra)
+        source = numbers(inner.pointers[self.owner], counts)
         runs, data = np.empty(pointers[-1], np.int64), np.empty(pointers[-1])
         runs[first], data[first] = inner.runs[source], inner.data[source] * np.repeat(self.portion, counts)
         runs[second] = self.map.dim + self.multipliers.indices.astype(np.int64) * self.labels
         data[second] = self.multipliers.data
-        widths = inner.widths[self.owner]
-        return SparseRows(pointers, runs, data, widths, (len(self.owner),))
+        return SparseRows(pointers, runs, data, inner.widths[self.owner], (len(self.owner),))
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         chosen = copy.copy(self)
@@ -94,23 +93,9 @@ class Copies(FeatureMap):
         return chosen
 
     @cached_property
-    def _portions(self) -> Any:
+    def _portions(self) -> scipy.sparse.csr_array:
         """The matrix (nodes, copies) that puts a node together from its copies."""
-        count = len(self.owner)
-        entries = self.portion, self.owner, np.arange(count + 1)
-        return scipy.sparse.csc_array(entries, shape=(self.map.shapes[0][0], count)).tocsr()
-
-    @property
-    def euclidean(self) -> bool:
-        """As the map of the nodes."""
-        return self.map.euclidean
-
-    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        cut = self.map.dim
-        return self.map.inner(u[:cut], v[:cut]) + float(u[cut:] @ v[cut:])
-
-    def refresh(self, w: np.ndarray) -> np.ndarray:
-        return np.concatenate([self.map.refresh(w[: self.map.dim]), w[self.map.dim :]])
+        return adding_up(self.owner, self.portion, self.map.shapes[0][0])
 
     def split(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The weights of the nodes' map, and the multipliers (rows, labels) as they enter the scores.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, SparseRows, label_shape
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
 
@@ -24,7 +24,7 @@ class Dense(FeatureMap):
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         if self.X.ndim != 2:
             raise ValueError(f"X must be a 2-D array (rows, attributes), got shape {self.X.shape}")
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         self.width = int(np.prod(self.labels))
         self.dim = self.X.shape[1] * self.width
         self.shapes = ((len(self.X), *self.labels),)

@@ -10,6 +10,7 @@ certificate would mean nothing. It is refused with its smallest eigenvalue.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,12 @@ class Gram(ABC):
     ----------
     size : int
         Number of inputs.
+    stored : array (size, size) or None
+        The whole matrix if it is in memory, for methods that visit single examples.
     """
 
     size: int
+    stored: np.ndarray | None = None
 
     @abstractmethod
     def rows(self, index: np.ndarray | slice) -> np.ndarray:
@@ -55,22 +59,15 @@ class Gram(ABC):
     def diagonal(self) -> np.ndarray:
         """k(x, x) of every input (size,)."""
 
-    @property
-    @abstractmethod
-    def stored(self) -> np.ndarray | None:
-        """The whole matrix if it is in memory, for methods that visit single examples."""
-
     def product(self, C: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         """C K for C (k, size), by blocks of rows of K; inputs whose coefficients are all zero cost nothing."""
         nonzero = np.flatnonzero(C.any(axis=0))
         used = nonzero if 2 * len(nonzero) < self.size else None
-        step = max(1, BLOCK // max(self.size, 1))
 
         def lane(low: int, high: int) -> np.ndarray:
             total = np.zeros(C.shape)
-            for first in range(low, high, step):
-                piece: Any = slice(first, min(first + step, high))
-                piece = piece if used is None else used[piece]
+            for block in _blocks(low, high, self.size):
+                piece: Any = block if used is None else used[block]
                 total += C[:, piece] @ self.rows(piece)
             return total
 
@@ -88,7 +85,7 @@ class StoredGram(Gram):
     """
 
     def __init__(self, matrix: np.ndarray):
-        self.matrix = matrix
+        self.matrix = self.stored = matrix
         self.size = len(matrix)
 
     def rows(self, index: np.ndarray | slice) -> np.ndarray:
@@ -96,10 +93,6 @@ class StoredGram(Gram):
 
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.matrix.diagonal(), dtype=np.float64)
-
-    @property
-    def stored(self) -> np.ndarray | None:
-        return self.matrix
 
 
 class StreamedGram(Gram):
@@ -122,10 +115,6 @@ class StreamedGram(Gram):
 
     def diagonal(self) -> np.ndarray:
         return self.function.diagonal(self.X)
-
-    @property
-    def stored(self) -> np.ndarray | None:
-        return None
 
 
 def make_gram(function: KernelFunction, X: Inputs, how: str = "auto", dtype: Any = np.float64) -> Gram:
@@ -159,11 +148,15 @@ def make_gram(function: KernelFunction, X: Inputs, how: str = "auto", dtype: Any
             f"{', dtype=float32' if kind == np.float64 else ''}, or approximate features (Nystroem)"
         )
     matrix = np.empty((size, size), kind)
-    step = max(1, BLOCK // size)
-    for first in range(0, size, step):
-        piece = slice(first, first + step)
+    for piece in _blocks(0, size, size):
         matrix[piece] = streamed.rows(piece)
     return StoredGram(symmetric(matrix))
+
+
+def _blocks(low: int, high: int, size: int) -> Iterator[slice]:
+    """Rows low..high-1 of a matrix of this size, about ``BLOCK`` numbers at a time."""
+    step = max(1, BLOCK // max(size, 1))
+    return (slice(first, min(first + step, high)) for first in range(low, high, step))
 
 
 def number_type(dtype: Any) -> np.dtype:
@@ -176,13 +169,10 @@ def number_type(dtype: Any) -> np.dtype:
 
 def symmetric(matrix: np.ndarray) -> np.ndarray:
     """The matrix with its lower half copied from the upper one, in place: a product may round them differently."""
-    size = len(matrix)
-    step = max(1, BLOCK // size) if size else 1
-    for first in range(0, size, step):
-        last = min(first + step, size)
-        matrix[last:, first:last] = matrix[first:last, last:].T
-        block = np.triu(matrix[first:last, first:last])
-        matrix[first:last, first:last] = block + np.triu(block, 1).T
+    for piece in _blocks(0, len(matrix), len(matrix)):
+        matrix[piece.stop :, piece] = matrix[piece, piece.stop :].T
+        block = np.triu(matrix[piece, piece])
+        matrix[piece, piece] = block + np.triu(block, 1).T
     return matrix
 
 
@@ -190,9 +180,8 @@ def check_symmetric(matrix: np.ndarray) -> None:
     """Refuse what cannot be a Gram matrix at first sight."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"a Gram matrix must be square, got shape {matrix.shape}")
-    step = max(1, BLOCK // max(len(matrix), 1))
-    for first in range(0, len(matrix), step):
-        rows, columns = matrix[first : first + step], matrix[:, first : first + step].T
+    for piece in _blocks(0, len(matrix), len(matrix)):
+        first, rows, columns = piece.start, matrix[piece], matrix[:, piece].T
         bad = np.argwhere(~np.isfinite(rows))
         if bad.size:
             raise ValueError(f"the Gram matrix has {rows[tuple(bad[0])]} at {bad[0][0] + first}, {bad[0][1]}")

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows, adding_up, label_shape
 from m3n.features.gram import Gram, NotPositive, StoredGram, check_positive, check_symmetric, make_gram, number_type
 from m3n.features.kernel_functions import Inputs, KernelFunction
 from m3n.packed import SERIAL, Threads
@@ -135,12 +135,9 @@ class Expansion(FeatureMap):
         return chosen
 
     @cached_property
-    def _owners(self) -> Any:
+    def _owners(self) -> scipy.sparse.csr_array:
         """The matrix (units, rows) that adds up the rows of every unit."""
-        count = len(self.units)
-        return scipy.sparse.csc_array(
-            (np.ones(count), self.units, np.arange(count + 1)), (self.gram.size, count)
-        ).tocsr()
+        return adding_up(self.units, np.ones(len(self.units)), self.gram.size)
 
     def _halves(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         half = self.dim // 2
@@ -190,7 +187,7 @@ class Kernel(Expansion):
         gram: str = "auto",
         dtype: Any = np.float64,
     ):
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         width = int(np.prod(self.labels))
         if isinstance(kernel, str) and kernel == "precomputed":
             self.function, self.inputs = None, None
@@ -228,7 +225,7 @@ class CliqueKernel(Expansion):
     """
 
     def __init__(self, X: Inputs, labels: int | tuple[int, ...], kernel: Callable[..., Any] | np.ndarray):
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         rows, width = X.shape[0], int(np.prod(self.labels))
         if callable(kernel):
             owner = np.repeat(np.arange(rows), width)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, SparseRows, Wrapped
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
 
 
-class BinaryLabels(FeatureMap):
+class BinaryLabels(Wrapped):
     """theta[i labels + l] = (0, s[i, l]): the scores s (n, labels) of another map are those of the value 1.
 
     Parameters
@@ -41,11 +41,9 @@ class BinaryLabels(FeatureMap):
         out[0][:, 1] = ones.ravel()
         return out
 
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        return self.map.adjoint(self._ones(parts), threads)
-
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
-        self.map.add_adjoint(self._ones(parts), scale, out, threads)
+        ones = np.ascontiguousarray(parts[0][:, 1]).reshape(self.map.shapes[0])
+        self.map.add_adjoint((ones,), scale, out, threads)
 
     def norms(self) -> Parts:
         # the two values of a variable differ by |x|, where structures reckon with sqrt(2) times the norm
@@ -64,21 +62,6 @@ class BinaryLabels(FeatureMap):
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return BinaryLabels(self.map.select((_examples(rows[0], self.examples, self.labels),)))
-
-    @property
-    def euclidean(self) -> bool:
-        """As the map itself."""
-        return self.map.euclidean
-
-    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        return self.map.inner(u, v)
-
-    def refresh(self, w: np.ndarray) -> np.ndarray:
-        return self.map.refresh(w)
-
-    def _ones(self, parts: Parts) -> Parts:
-        """What the value 1 of every variable has."""
-        return (np.ascontiguousarray(parts[0][:, 1]).reshape(self.map.shapes[0]),)
 
 
 def _examples(rows: Selection, examples: int, each: int) -> np.ndarray:

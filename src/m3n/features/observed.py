@@ -22,8 +22,9 @@ import scipy.sparse
 
 from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows
 from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts, Selection
 
 WIDE = 5  # how much quicker a run takes a label than a list does, measured
@@ -31,7 +32,7 @@ ROWS = 1 << 14  # at a time: no copies as large as the data
 SMALL = 1 << 28  # bytes for a table of all pairs; beyond that they are sorted, which is slower
 
 
-class Observed(FeatureMap):
+class Observed(InPlace):
     """theta[r, j] = sum_a X[r, a] W[a, j] over the pairs (a, j) that have a weight.
 
     Parameters
@@ -89,24 +90,15 @@ class Observed(FeatureMap):
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         w, flat = np.where(self.alive, w, 0.0), self._flat(out[0])
-
-        def lane(low: int, high: int) -> None:
-            scores(self.pointers, self.lists, self.runs, self.data, self.columns, w, low, high, flat)
-
-        threads.run(lane, threads.lanes(self.pointers))
+        threads.run(scores, threads.lanes(self.pointers), *self._entries, w, flat)
         return out
-
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.add_adjoint(parts, 1.0, vector, threads)
-        return vector
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         flat = self._flat(parts[0])
 
         def lane(low: int, high: int) -> np.ndarray:
             vector = np.zeros(self.dim)
-            add_adjoint(self.pointers, self.lists, self.runs, self.data, self.columns, flat, low, high, vector)
+            add_adjoint(low, high, *self._entries, flat, vector)
             return vector
 
         def join(low: int, high: int) -> None:
@@ -139,13 +131,18 @@ class Observed(FeatureMap):
         part = copy.copy(self)
         part.pointers = np.concatenate([[0], np.cumsum(counts)])
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
-        entries = np.repeat(self.pointers[chosen] - part.pointers[:-1], counts) + np.arange(part.pointers[-1])
+        entries = numbers(self.pointers[chosen], counts)
         part.runs, part.data = self.runs[entries], self.data[entries]
         part.shapes = ((len(chosen), *self.labels),)
         return part
 
+    @property
+    def _entries(self) -> tuple[np.ndarray, ...]:
+        """The arrays that compiled code reads."""
+        return self.pointers, self.lists, self.runs, self.data, self.columns
+
     def _flat(self, array: np.ndarray) -> np.ndarray:
-        """The array of a part with one row of labels, as kernels want it; no copy."""
+        """The array of a part with one row of labels, as compiled code wants it; no copy."""
         return array if array.ndim == 2 else array.reshape(len(array), self.pairs.shape[1])
 
     def coefficients(self, w: np.ndarray) -> scipy.sparse.csr_array:

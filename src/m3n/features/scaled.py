@@ -15,12 +15,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, SparseRows, Wrapped
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
 
 
-class Scaled(FeatureMap):
+class Scaled(Wrapped):
     """theta = F (factor * v): the group's own weights are w = factor * v, regularised with lam / factor^2.
 
     Parameters
@@ -39,11 +39,6 @@ class Scaled(FeatureMap):
         self.dim = map.dim
         self.shapes = map.shapes
 
-    @property
-    def euclidean(self) -> bool:
-        """As the map itself."""
-        return self.map.euclidean
-
     def weights(self, v: np.ndarray) -> np.ndarray:
         """The weights w = factor * v of the group itself.
 
@@ -57,9 +52,6 @@ class Scaled(FeatureMap):
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         return self.map.scores(self.factor * w, out, threads)
 
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        return self.factor * self.map.adjoint(parts, threads)
-
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         self.map.add_adjoint(parts, self.factor * scale, out, threads)
 
@@ -72,9 +64,3 @@ class Scaled(FeatureMap):
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Scaled(self.map.select(rows), self.factor)
-
-    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        return self.map.inner(u, v)
-
-    def refresh(self, w: np.ndarray) -> np.ndarray:
-        return self.map.refresh(w)

@@ -7,17 +7,18 @@ in which they are first seen: scattered at random over 59 MB of weights both too
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import scipy.sparse
 
 from m3n.compiled.maps.sparse import cut_rows, gather, scatter
-from m3n.features.base import FeatureMap, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows, label_shape
 from m3n.packed import SERIAL, Threads
-from m3n.packed.threads import Lane
 from m3n.structures.base import Parts, Selection
 
 
-class Sparse(FeatureMap):
+class Sparse(InPlace):
     """theta[r] = X[r] W with X sparse and W (attributes, \\*labels).
 
     Parameters
@@ -32,36 +33,21 @@ class Sparse(FeatureMap):
         self.X = scipy.sparse.csr_array(X, dtype=np.float64)
         if not self.X.has_sorted_indices:  # threads share the columns out
             self.X = self.X.sorted_indices()
-        self.labels = (labels,) if isinstance(labels, int) else tuple(labels)
+        self.labels = label_shape(labels)
         self.width = int(np.prod(self.labels))
         self.dim = self.X.shape[1] * self.width
         self.shapes = ((self.X.shape[0], *self.labels),)
-
-        self._lanes: dict[int, tuple[list[Lane], np.ndarray]] = {}
+        self._starts: dict[int, np.ndarray] = {}
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         X, weights, theta = self.X, w.reshape(-1, self.width), out[0].reshape(-1, self.width)
-
-        def lane(low: int, high: int) -> None:
-            gather(X.indptr, X.indices, X.data, weights, low, high, theta)
-
-        threads.run(lane, threads.lanes(X.indptr))
+        threads.run(gather, threads.lanes(X.indptr), X.indptr, X.indices, X.data, weights, theta)
         return out
-
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.add_adjoint(parts, 1.0, vector, threads)
-        return vector
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         X, marginals, vector = self.X, parts[0].reshape(-1, self.width), out.reshape(-1, self.width)
-        lanes, starts = self._columns(threads)
-        number = {low: k for k, (low, _) in enumerate(lanes)}
-
-        def lane(low: int, high: int) -> None:
-            scatter(starts, number[low], X.indices, X.data, marginals, scale, vector)
-
-        threads.run(lane, lanes)
+        starts = self._columns(threads)
+        threads.run(scatter, list(pairwise(range(len(starts)))), starts, X.indices, X.data, marginals, scale, vector)
 
     def norms(self) -> Parts:
         return (np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()),)
@@ -74,14 +60,14 @@ class Sparse(FeatureMap):
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Sparse(self.X[rows[0]], self.labels)
 
-    def _columns(self, threads: Threads) -> tuple[list[Lane], np.ndarray]:
-        """A range of columns for every thread, and where its entries of every row begin; found once."""
-        if threads.count not in self._lanes:
+    def _columns(self, threads: Threads) -> np.ndarray:
+        """Where the entries of every row begin that belong to a thread's range of columns, and end; found once."""
+        if threads.count not in self._starts:
             columns = self.X.shape[1]
             work = np.bincount(self.X.indices, minlength=columns) + 1  # an attribute costs something by itself
             lanes = threads.lanes(np.concatenate([[0], np.cumsum(work)]))
             edges = np.array([*(low for low, _ in lanes), columns])
             starts = np.empty((len(edges), self.X.shape[0]), self.X.indptr.dtype)
             cut_rows(self.X.indptr, self.X.indices, edges, starts)
-            self._lanes[threads.count] = lanes, starts
-        return self._lanes[threads.count]
+            self._starts[threads.count] = starts
+        return self._starts[threads.count]

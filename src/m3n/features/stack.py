@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
 
@@ -40,7 +40,7 @@ class Table(FeatureMap):
         return self
 
 
-class Stack(FeatureMap):
+class Stack(InPlace):
     """Maps side by side: weights are concatenated, and so are the part arrays.
 
     Parameters
@@ -63,11 +63,6 @@ class Stack(FeatureMap):
         for m, piece, part in zip(self.maps, self.split(w), self._split_parts(out), strict=True):
             m.scores(piece, part, threads)
         return out
-
-    def adjoint(self, parts: Parts, threads: Threads = SERIAL) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.add_adjoint(parts, 1.0, vector, threads)
-        return vector
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         for m, piece, part in zip(self.maps, self.split(out), self._split_parts(parts), strict=True):
@@ -103,7 +98,8 @@ class Stack(FeatureMap):
         return all(m.euclidean for m in self.maps)
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        pieces = zip(self.maps, self.split(u), self.split(v), strict=True)
+        own = self.split(u)  # the same objects twice for a square, which a map may treat in its own way
+        pieces = zip(self.maps, own, own if v is u else self.split(v), strict=True)
         return float(sum(m.inner(a, b) for m, a, b in pieces))
 
     def refresh(self, w: np.ndarray) -> np.ndarray:

@@ -28,8 +28,8 @@ import scipy.sparse
 from m3n.features.joint_codes import ABSENT, JointCodes
 from m3n.features.word_forms import FORMS
 from m3n.io.sentences import Column, Sentences
+from m3n.io.template_file import MACRO
 
-MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?::\s*(\w+)\s*)?\]")
 UNKNOWN = re.compile(r"%[a-zA-Z]\[")
 PLAIN = re.compile(r"B\d*:?")  # all pairs alike
 PAIR = re.compile(r"B\w*:|B\d+(?!\w)")

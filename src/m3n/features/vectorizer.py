@@ -30,6 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from m3n.io.matrices import csr
+
 Attribute = str | tuple[str, str]
 Numbering = Callable[[Iterable[Attribute]], Iterator[int]]
 UNSEEN = -1
@@ -115,7 +117,9 @@ def _rows(
     tokens = list(chain.from_iterable(sequences))
     flat = _flat(tokens, zeros=separator is not None) or _one_by_one(sequences, separator)
     columns = np.fromiter(number(flat.attributes), np.int64, int(flat.ends[-1]))
-    return _matrix(columns, flat.weights, flat.ends, width)
+    matrix = csr(np.ones(len(columns)) if flat.weights is None else flat.weights, columns, flat.ends, width)
+    matrix.sum_duplicates()  # an attribute named twice in a token counts twice
+    return matrix
 
 
 def _flat(tokens: list[Any], zeros: bool) -> Flat | None:
@@ -193,17 +197,3 @@ def _weighted(token: Any, separator: str | None) -> Iterator[tuple[Attribute, fl
             yield (name, value), 1.0
         elif role == NUMBER or value or (separator is not None and value is not None):
             yield name, float(value)
-
-
-def _matrix(
-    columns: np.ndarray, weights: np.ndarray | None, ends: np.ndarray, width: int | None
-) -> scipy.sparse.csr_array:
-    data = np.ones(len(columns)) if weights is None else weights
-    if width is not None:
-        known = columns != UNSEEN
-        ends = np.concatenate([[0], np.cumsum(known)])[ends]
-        columns, data = columns[known], data[known]
-    shape = (len(ends) - 1, int(columns.max(initial=-1)) + 1 if width is None else width)
-    matrix = scipy.sparse.csr_array((data, columns, ends), shape=shape)
-    matrix.sum_duplicates()  # an attribute named twice in a token counts twice
-    return matrix

@@ -1,6 +1,6 @@
 """Forms of a word that templates may ask for: ``%x[0,0:suffix3]`` is the end of the word in column 0.
 
-A form is computed once per distinct word.
+Every form is a function of the word, and computed once per distinct word.
 """
 
 from __future__ import annotations
@@ -13,12 +13,7 @@ RUN = re.compile(r"(.)\1+")
 
 
 def shape(word: str) -> str:
-    """Capital letters as X, small ones as x, digits as d; other characters stay.
-
-    Parameters
-    ----------
-    word : str
-        The word.
+    """The word with capital letters as X, small ones as x and digits as d; other characters stay.
 
     Examples
     --------
@@ -29,12 +24,7 @@ def shape(word: str) -> str:
 
 
 def brief(word: str) -> str:
-    """The shape with repetitions left out.
-
-    Parameters
-    ----------
-    word : str
-        The word.
+    """The shape of the word with repetitions left out.
 
     Examples
     --------
@@ -45,12 +35,7 @@ def brief(word: str) -> str:
 
 
 def digits(word: str) -> str:
-    """All digits as 0.
-
-    Parameters
-    ----------
-    word : str
-        The word.
+    """The word with all digits as 0.
 
     Examples
     --------

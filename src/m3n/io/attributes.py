@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from m3n.io.files import DataFileError, Source, lines_of, name_of, write_text
+from m3n.io.files import DataFileError, Source, reading, write_text
 from m3n.io.lengths import check_lengths
 
 FIELD = re.compile(r"((?:\\[:\\]|[^:])*)(.*)", flags=re.DOTALL)
@@ -40,19 +40,20 @@ def read_attributes(path: Source) -> tuple[list[Tokens], list[list[str]] | None]
     """
     X, y = list[Tokens](), list[list[str]]()
     known, inside = dict[str, tuple[str, float]](), False
-    for number, text in lines_of(path):
-        if not text.strip():
-            inside = False
-            continue
-        if not inside:
-            X.append([])
-            y.append([])
-        inside = True
-        label, token = _token(text, known, path, number)
-        X[-1].append(token)
-        y[-1].append(label)
+    with reading(path) as lines:
+        for text in lines:
+            if not text.strip():
+                inside = False
+                continue
+            label, token = _token(text, known)
+            if not inside:
+                X.append([])
+                y.append([])
+            inside = True
+            X[-1].append(token)
+            y[-1].append(label)
     if not X:
-        raise DataFileError(f"{name_of(path)} is empty: there is no token in it")
+        raise DataFileError.empty(path, "token")
     unlabelled = set(chain.from_iterable(y)) == {NO_LABEL}
     return X, None if unlabelled else y
 
@@ -78,22 +79,20 @@ def write_attributes(
     write_text(path, _lines(X, y))
 
 
-def _token(text: str, known: dict[str, tuple[str, float]], path: Source, number: int) -> tuple[str, dict[str, float]]:
+def _token(text: str, known: dict[str, tuple[str, float]]) -> tuple[str, dict[str, float]]:
     """The label and the attributes of a line; every attribute is taken apart only where it comes for the first time."""
     first, *fields = text.split("\t")
     if not first:
-        what = f"the line begins with a tab; write the label first, or {NO_LABEL} if there is none"
-        raise DataFileError.at(path, number, what)
+        raise ValueError(f"the line begins with a tab; write the label first, or {NO_LABEL} if there is none")
     if first.startswith("@"):
-        what = f"{first!r} is a declaration, which m3n does not know; remove the line"
-        raise DataFileError.at(path, number, what)
+        raise ValueError(f"{first!r} is a declaration, which m3n does not know; remove the line")
     label, rest = _split(first)
     if rest:
-        raise DataFileError.at(path, number, f"the label {first!r} has a colon; write \\: for it")
+        raise ValueError(f"the label {first!r} has a colon; write \\: for it")
     fields = list(filter(None, fields))  # CRFsuite does not mind empty ones
     for field in fields:
         if field not in known:
-            known[field] = _attribute(field, path, number)
+            known[field] = _attribute(field)
     pairs = [known[field] for field in fields]
     token = dict(pairs)
     if len(token) < len(pairs):
@@ -101,18 +100,18 @@ def _token(text: str, known: dict[str, tuple[str, float]], path: Source, number:
     return label, token
 
 
-def _attribute(field: str, path: Source, number: int) -> tuple[str, float]:
+def _attribute(field: str) -> tuple[str, float]:
     """Name and weight."""
     name, rest = _split(field)
     if not name:
-        raise DataFileError.at(path, number, f"the attribute {field!r} has no name before its weight")
+        raise ValueError(f"the attribute {field!r} has no name before its weight")
     try:
         weight = float(rest[1:] or 1.0)
     except ValueError:
         weight = math.nan
     if not math.isfinite(weight):
-        what = f"the weight {rest[1:]!r} of attribute {name!r} is not a number; write \\: for a colon inside of a name"
-        raise DataFileError.at(path, number, what)
+        remedy = "write \\: for a colon inside of a name"
+        raise ValueError(f"the weight {rest[1:]!r} of attribute {name!r} is not a number; {remedy}")
     return name, weight
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from m3n.io.files import DataFileError, Source, name_of, text_of, write_text
+from m3n.io.files import DataFileError, Source, text_of, write_text
 from m3n.io.sentences import Column, Sentences, numbered
 
 DOCUMENT = "-DOCSTART-"
@@ -73,7 +73,7 @@ def read_columns(
     content = _without_documents(text_of(path), document, delimiter)
     table = _table(content) if delimiter is None else _delimited(content, _checked(delimiter))
     if not table.lines.size:
-        raise DataFileError(f"{name_of(path)} is empty: there is no token in it")
+        raise DataFileError.empty(path, "token")
     width = _width(table, path, labelled, delimiter)
     columns = [_column(table.fields[k::width], len(table.lines)) for k in range(width)]
     if delimiter is not None:
@@ -190,8 +190,7 @@ def _extra_column(values: Sequence[Sequence[Any]], lengths: np.ndarray) -> Colum
     if wrong.size:
         i = wrong[0]
         raise ValueError(f"sentence {i} has {lengths[i]} tokens but {found[i]} further values")
-    codes, distinct = numbered((str(value) for sentence in values for value in sentence), int(lengths.sum()))
-    return Column(distinct, codes)
+    return Column.of((str(value) for sentence in values for value in sentence), int(lengths.sum()))
 
 
 def _check_values(column: Column, k: int, delimiter: str) -> None:

@@ -1,7 +1,8 @@
 """Files that are either whole or not there, and text files whose errors name the line.
 
-The name ``-`` stands for standard input and output. Every reader of text takes its lines from ``lines_of``, one by one,
-or the whole of a file from ``text_of``; both unpack gzip files, whatever their names are.
+The name ``-`` stands for standard input and output. Every reader of text takes its lines from ``lines_of`` or
+``reading``, one by one, or the whole of a file from ``text_of``; all unpack gzip files, whatever their names are.
+Inside of ``reading`` a reader only says what is wrong: the line is known.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class DataFileError(ValueError):
     def at(cls, path: Source, line: int, what: str) -> DataFileError:
         """An error at a line of a file."""
         return cls(f"{name_of(path)}, line {line}: {what}")
+
+    @classmethod
+    def empty(cls, path: Source, thing: str) -> DataFileError:
+        """A file without a single one of what it should hold."""
+        return cls(f"{name_of(path)} is empty: there is no {thing} in it")
 
 
 def name_of(path: Source) -> str:
@@ -99,6 +105,30 @@ def lines_of(path: Source) -> Iterator[tuple[int, str]]:
             raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
+
+
+@contextmanager
+def reading(path: Source) -> Iterator[Iterator[str]]:
+    """The lines of a text file as ``lines_of`` gives them; a ValueError inside of the block gets the file and the line.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    """
+    number = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal number
+        for number, text in lines_of(path):  # noqa: B007 (the error below reads it)
+            yield text
+
+    try:
+        yield lines()
+    except DataFileError:
+        raise
+    except ValueError as error:
+        raise DataFileError.at(path, number, str(error)) from None
 
 
 def text_of(path: Source) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.io.sentences import Column, Sentences, numbered
+from m3n.io.sentences import Column, Sentences
 
 
 def from_frame(
@@ -74,5 +74,4 @@ def _column(frame: Any, name: Hashable) -> Column:
     if missing.size:
         remedy = "fill it or drop the row; read_csv(..., keep_default_na=False) keeps words such as NA and null"
         raise ValueError(f"row {missing[0]} (counted from 0) has no value in column {name!r}; {remedy}")
-    codes, distinct = numbered(map(str, values.tolist()), len(values))
-    return Column(distinct, codes)
+    return Column.of(map(str, values.tolist()), len(values))

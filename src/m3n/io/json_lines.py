@@ -14,7 +14,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from m3n.io.files import DataFileError, Source, lines_of, name_of, write_text
+from m3n.io.files import DataFileError, Source, reading, write_text
+from m3n.io.lengths import check_counts
 
 KINDS: dict[type, str] = {str: "text", list: "list", dict: "object"}
 VALUES = (str, int, float, bool, type(None))
@@ -29,20 +30,16 @@ def read_json_lines(path: Source) -> tuple[list[list[Any]], list[list[Any]] | No
         The file; ``-`` is standard input.
     """
     X, y, kind = list[list[Any]](), list[list[Any]](), None
-    for number, text in lines_of(path):
-        if not text.strip():
-            continue
-        try:
+    with reading(path) as lines:
+        for text in filter(str.strip, lines):
             tokens, labels, kind = _sequence(text, kind)
             if X and bool(y) != (labels is not None):
                 raise ValueError(f"labels are {'missing here' if y else 'only here'}; give all lines labels, or none")
-        except ValueError as error:
-            raise DataFileError.at(path, number, str(error)) from None
-        X.append(tokens)
-        if labels is not None:
-            y.append(labels)
+            X.append(tokens)
+            if labels is not None:
+                y.append(labels)
     if not X:
-        raise DataFileError(f"{name_of(path)} is empty: there is no sequence in it")
+        raise DataFileError.empty(path, "sequence")
     return X, y or None
 
 
@@ -60,8 +57,7 @@ def write_json_lines(
     y : sequences of labels, optional
         The labels.
     """
-    if y is not None and len(X) != len(y):
-        raise ValueError(f"X has {len(X)} sequences but y has {len(y)}")
+    check_counts(X, y)
     write_text(path, _lines(X, y))
 
 

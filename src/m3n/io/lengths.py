@@ -6,8 +6,8 @@ from collections.abc import Sequence, Sized
 from typing import Any
 
 
-def check_lengths(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
-    """Refuse empty sequences, and labels that do not fit.
+def check_counts(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
+    """Refuse labels for more or fewer sequences than there are.
 
     Parameters
     ----------
@@ -18,6 +18,11 @@ def check_lengths(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
     """
     if y is not None and len(X) != len(y):
         raise ValueError(f"X has {len(X)} sequences but y has {len(y)}")
+
+
+def check_lengths(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
+    """Refuse empty sequences, and labels that do not fit; X and y as in ``check_counts``."""
+    check_counts(X, y)
     for i, sequence in enumerate(X):
         length = sequence.shape[0] if hasattr(sequence, "shape") else len(sequence)
         if not length:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.io.files import DataFileError, Source, lines_of, name_of
+from m3n.io.files import DataFileError, Source, name_of, reading
 
 PIXELS = 128
 COLUMNS = 6 + PIXELS
@@ -79,23 +79,21 @@ def read_letters(path: Source, folds: Collection[int] | None = None) -> Letters:
     """
     letters, pixels, starts, fold_of_word = bytearray(), bytearray(), list[int](), list[int]()
     finished, last = set[str](), _Line("", "", 0, 0, b"")
-    for number, text in lines_of(path):
-        if not text:
-            continue
-        line = _parse(text, path, number)
-        if line.word == last.word:
-            _check_order(line, last, path, number)
-        elif line.word in finished:
-            raise DataFileError.at(path, number, f"word {line.word} goes on here after other words have come between")
-        else:
-            starts.append(len(letters))
-            fold_of_word.append(line.fold)
-            finished.add(line.word)
-        letters += line.letter.encode()
-        pixels += line.pixels
-        last = line
+    with reading(path) as lines:
+        for line in map(_parse, filter(None, lines)):
+            if line.word == last.word:
+                _check_order(line, last)
+            elif line.word in finished:
+                raise ValueError(f"word {line.word} goes on here after other words have come between")
+            else:
+                starts.append(len(letters))
+                fold_of_word.append(line.fold)
+                finished.add(line.word)
+            letters += line.letter.encode()
+            pixels += line.pixels
+            last = line
     if not starts:
-        raise DataFileError(f"{name_of(path)} is empty: there is no letter in it")
+        raise DataFileError.empty(path, "letter")
     read = Letters(
         np.frombuffer(bytes(pixels), dtype=np.uint8).reshape(-1, PIXELS) - ord("0"),
         np.frombuffer(bytes(letters), dtype=np.uint8).astype(np.int64) - ord("a"),
@@ -105,30 +103,29 @@ def read_letters(path: Source, folds: Collection[int] | None = None) -> Letters:
     return read if folds is None else _kept(read, folds, path)
 
 
-def _parse(text: str, path: Source, number: int) -> _Line:
+def _parse(text: str) -> _Line:
     fields = text.rstrip("\t").split("\t", 6)
     values = fields[6].replace("\t", "") if len(fields) == 7 else ""
     if len(fields) < 7 or fields[6].count("\t") != PIXELS - 1:
         found = len(text.rstrip("\t").split("\t"))
-        raise DataFileError.at(path, number, f"expected {COLUMNS} columns between tabs, found {found}")
+        raise ValueError(f"expected {COLUMNS} columns between tabs, found {found}")
     if len(values) != PIXELS or not set(values) <= {"0", "1"}:
-        raise DataFileError.at(path, number, "the last 128 columns are pixels and must be 0 or 1")
+        raise ValueError("the last 128 columns are pixels and must be 0 or 1")
     letter, word, position, fold = fields[1], *fields[3:6]
     if letter not in ALPHABET or len(letter) != 1:
-        raise DataFileError.at(path, number, f"column 2 must be a letter from a to z, got {letter!r}")
+        raise ValueError(f"column 2 must be a letter from a to z, got {letter!r}")
     if not (position.isdecimal() and fold.isdecimal()):
-        raise DataFileError.at(path, number, f"position and fold must be numbers, got {position!r} and {fold!r}")
+        raise ValueError(f"position and fold must be numbers, got {position!r} and {fold!r}")
     return _Line(letter, word, int(position), int(fold), values.encode())
 
 
-def _check_order(line: _Line, last: _Line, path: Source, number: int) -> None:
+def _check_order(line: _Line, last: _Line) -> None:
     """A word's letters follow one another and share a fold."""
     if line.position != last.position + 1:
-        what = f"position {line.position} of word {line.word} follows position {last.position}; a letter is missing"
-        raise DataFileError.at(path, number, what)
+        where = f"position {line.position} of word {line.word}"
+        raise ValueError(f"{where} follows position {last.position}; a letter is missing")
     if line.fold != last.fold:
-        what = f"word {line.word} is in fold {last.fold} and in fold {line.fold}; a word must be in one"
-        raise DataFileError.at(path, number, what)
+        raise ValueError(f"word {line.word} is in fold {last.fold} and in fold {line.fold}; a word must be in one")
 
 
 def _kept(letters: Letters, folds: Collection[int], path: Source) -> Letters:

@@ -16,6 +16,8 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
+from m3n.packed.ragged import numbers
+
 Value = TypeVar("Value", bound=Hashable)
 
 
@@ -34,14 +36,20 @@ class Column:
     values: list[str]
     codes: np.ndarray
 
+    @classmethod
+    def of(cls, values: Iterable[str], count: int) -> Column:
+        """A column from the values of its ``count`` tokens."""
+        codes, distinct = numbered(values, count)
+        return cls(distinct, codes)
+
     def strings(self) -> list[str]:
         """The values of all tokens."""
         return list(map(self.values.__getitem__, self.codes.tolist()))
 
     def map(self, function: Callable[[str], str]) -> Column:
         """The column of ``function(value)``, which is called once per distinct value."""
-        numbers, values = numbered(map(function, self.values), len(self.values))
-        return Column(values, numbers[self.codes])
+        found = Column.of(map(function, self.values), len(self.values))
+        return Column(found.values, found.codes[self.codes])
 
 
 class Sentences(Sequence[list[tuple[str, ...]]]):
@@ -81,8 +89,7 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         for values in zip(*flat, strict=True):
             if set(map(type, values)) != {str}:
                 _complain(sentences)
-            codes, distinct = numbered(values, len(flat))
-            columns.append(Column(distinct, codes))
+            columns.append(Column.of(values, len(flat)))
         return cls(columns, np.cumsum([0, *map(len, sentences)]))
 
     @property
@@ -131,14 +138,14 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         if not isinstance(which, slice):
             return self.tokens[which]
         chosen = np.arange(len(self))[which]
-        bounds = np.stack([self.offsets[chosen], self.offsets[chosen + 1]], axis=1)
-        rows = np.concatenate([np.arange(0), *(np.arange(low, high) for low, high in bounds)])
+        lengths = self.lengths[chosen]
+        rows = numbers(self.offsets[chosen], lengths)
 
         def cut(column: Column) -> Column:
             return Column(column.values, column.codes[rows])
 
         label = None if self.label is None else cut(self.label)
-        return Sentences([cut(column) for column in self.columns], np.cumsum([0, *(bounds @ [-1, 1])]), label)
+        return Sentences([cut(column) for column in self.columns], np.cumsum([0, *lengths]), label)
 
     def _cut(self, flat: list[Any]) -> list[list[Any]]:
         return [flat[low:high] for low, high in pairwise(self.offsets.tolist())]

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.io.files import DataFileError, Source, lines_of, name_of, write_text
+from m3n.io.files import DataFileError, Source, reading, write_text
 from m3n.io.lengths import check_lengths
+from m3n.io.matrices import csr
 
 SEQUENCE = "qid:"
 LARGEST = 2**31 - 1  # the numbers of columns are 32-bit integers
@@ -38,25 +39,20 @@ def read_svm_hmm(path: Source, *, width: int | None = None) -> tuple[list[scipy.
     """
     labels, starts, finished, last = list[str](), list[int](), set[str](), ""
     rows = _Rows()
-    for number, text in lines_of(path):
-        content = text.partition("#")[0].split()
-        if not content:
-            continue
-        if len(content) < 2 or not content[1].startswith(SEQUENCE) or not content[1][len(SEQUENCE) :].isdecimal():
-            what = f"expected a label, the sequence as {SEQUENCE}NUMBER, then NUMBER:VALUE for every feature"
-            raise DataFileError.at(path, number, what)
-        if content[1] != last:
-            if content[1] in finished:
-                what = f"the sequence {content[1]} goes on here after others have come between; put its lines together"
-                raise DataFileError.at(path, number, what)
-            starts.append(len(labels))
-            finished.add(content[1])
-        last = content[1]
-        labels.append(content[0])
-        _read_row(content[2:], rows, path, number)
+    with reading(path) as lines:
+        for label, sequence, *features in filter(None, map(_fields, lines)):
+            if sequence != last:
+                if sequence in finished:
+                    goes_on = f"the sequence {sequence} goes on here after others have come between"
+                    raise ValueError(f"{goes_on}; put its lines together")
+                starts.append(len(labels))
+                finished.add(sequence)
+            last = sequence
+            labels.append(label)
+            rows.append(features)
     if not labels:
-        raise DataFileError(f"{name_of(path)} is empty: there is no token in it")
-    matrix = rows.matrix(width)
+        raise DataFileError.empty(path, "token")
+    matrix = csr(np.array(rows.values), np.array(rows.columns), np.array(rows.ends), width)
     ends = [*starts[1:], len(labels)]
     pairs = list(zip(starts, ends, strict=True))
     return [matrix[low:high] for low, high in pairs], [labels[low:high] for low, high in pairs]
@@ -87,37 +83,34 @@ class _Rows:
     def __init__(self) -> None:
         self.columns, self.values, self.ends = array("i"), array("d"), array("q", [0])
 
-    def matrix(self, width: int | None) -> scipy.sparse.csr_array:
-        columns = np.frombuffer(self.columns, dtype=np.int32) if self.columns else np.empty(0, np.int32)
-        values = np.frombuffer(self.values) if self.values else np.empty(0)
-        ends = np.frombuffer(self.ends, dtype=np.int64)
-        if width is not None:
-            kept = columns < width
-            ends = np.concatenate([[0], np.cumsum(kept)])[ends]
-            columns, values = columns[kept], values[kept]
-        shape = (len(ends) - 1, int(columns.max(initial=-1)) + 1 if width is None else width)
-        return scipy.sparse.csr_array((values.copy(), columns.copy(), ends.astype(np.int32)), shape=shape)
+    def append(self, features: list[str]) -> None:
+        """One more row."""
+        before = 0
+        for feature in features:
+            name, _, text = feature.partition(":")
+            try:
+                column, value = int(name), float(text)
+            except ValueError:
+                column, value = 0, math.nan
+            if not (0 < column <= LARGEST and math.isfinite(value)):
+                wanted = "a feature must be NUMBER:VALUE with a number from 1 and a finite value"
+                raise ValueError(f"{wanted}, got {feature!r}")
+            if column <= before:
+                raise ValueError(f"feature {column} comes after feature {before}; features must be in ascending order")
+            before = column
+            self.columns.append(column - 1)
+            self.values.append(value)
+        self.ends.append(len(self.columns))
 
 
-def _read_row(features: list[str], rows: _Rows, path: Source, number: int) -> None:
-    """Append the features of a line."""
-    before = 0
-    for feature in features:
-        name, _, text = feature.partition(":")
-        try:
-            column, value = int(name), float(text)
-        except ValueError:
-            column, value = 0, math.nan
-        if not (0 < column <= LARGEST and math.isfinite(value)):
-            what = f"a feature must be NUMBER:VALUE with a number from 1 and a finite value, got {feature!r}"
-            raise DataFileError.at(path, number, what)
-        if column <= before:
-            what = f"feature {column} comes after feature {before}; features must be in ascending order"
-            raise DataFileError.at(path, number, what)
-        before = column
-        rows.columns.append(column - 1)
-        rows.values.append(value)
-    rows.ends.append(len(rows.columns))
+def _fields(text: str) -> list[str]:
+    """Label, sequence and features of a line; nothing if it is empty but for a comment."""
+    content = text.partition("#")[0].split()
+    if not content:
+        return content
+    if len(content) < 2 or not content[1].startswith(SEQUENCE) or not content[1][len(SEQUENCE) :].isdecimal():
+        raise ValueError(f"expected a label, the sequence as {SEQUENCE}NUMBER, then NUMBER:VALUE for every feature")
+    return content
 
 
 def _lines(matrices: list[scipy.sparse.csr_array], y: Sequence[Sequence[Any]]) -> Iterator[str]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from m3n.io.files import DataFileError, Source, lines_of, name_of
+from m3n.io.files import DataFileError, Source, reading
 
-MACRO = re.compile(r"%x\[\s*[+-]?\d+\s*,\s*\d+\s*(?::\s*\w+\s*)?\]")
+MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?::\s*(\w+)\s*)?\]")  # row, column, form of the value
 TRIED = re.compile(r"%(?:\w*\[[^\]]*\]?|.?)")
 
 
@@ -22,26 +22,24 @@ def read_template(path: Source) -> str:
     path : path
         The file; ``-`` is standard input.
     """
-    lines, seen = list[str](), dict[str, int]()
-    for number, text in lines_of(path):
-        line = text.strip()
-        lines.append(line)
-        if not line or line.startswith("#"):
-            continue
-        _check(line, path, number)
-        if line in seen:
-            raise DataFileError.at(path, number, f"the template of line {seen[line]} comes again; remove one of them")
-        seen[line] = number
+    kept, seen = list[str](), dict[str, int]()
+    with reading(path) as lines:
+        for line in map(str.strip, lines):
+            kept.append(line)
+            if line and not line.startswith("#"):
+                _check(line)
+                if line in seen:
+                    raise ValueError(f"the template of line {seen[line]} comes again; remove one of them")
+                seen[line] = len(kept)
     if not seen:
-        raise DataFileError(f"{name_of(path)} is empty: there is no template in it")
-    return "\n".join(lines) + "\n"
+        raise DataFileError.empty(path, "template")
+    return "\n".join(kept) + "\n"
 
 
-def _check(line: str, path: Source, number: int) -> None:
+def _check(line: str) -> None:
     if line[0] not in "UB":
-        what = f"a template begins with U (one label) or B (a pair of labels), a comment with #; got {line!r:.60}"
-        raise DataFileError.at(path, number, what)
+        kinds = "a template begins with U (one label) or B (a pair of labels), a comment with #"
+        raise ValueError(f"{kinds}; got {line!r:.60}")
     wrong = TRIED.search(MACRO.sub("", line))
     if wrong:
-        what = f"unknown macro {wrong.group()!r}; write %x[row,column], such as %x[-1,0]"
-        raise DataFileError.at(path, number, what)
+        raise ValueError(f"unknown macro {wrong.group()!r}; write %x[row,column], such as %x[-1,0]")

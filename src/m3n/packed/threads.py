@@ -1,8 +1,8 @@
 """Threads over contiguous lanes of the data, with a fixed order of reduction.
 
-Kernels release the interpreter lock, so plain threads run them side by side. The data are cut into as many lanes as
-there are threads; results come back in lane order, so sums are the same, bit for bit, in every run with the same number
-of threads.
+Compiled code releases the interpreter lock, so plain threads run it side by side. The data are cut into as many lanes
+as there are threads; results come back in lane order, so sums are the same, bit for bit, in every run with the same
+number of threads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -57,15 +57,15 @@ class Threads:
         edges = [size * k // self.count for k in range(self.count + 1)]
         return [(a, b) for a, b in pairwise(edges) if b > a]
 
-    def run(self, function: Callable[[int, int], T], lanes: list[Lane]) -> list[T]:
-        """Call ``function(low, high)`` on every lane; the results in lane order."""
+    def run(self, function: Callable[..., T], lanes: list[Lane], *arguments: Any) -> list[T]:
+        """Call ``function(low, high, *arguments)`` on every lane; the results in lane order."""
         if not lanes:
             return []
         others: list[Future[T]] = []
         try:
             for lane in lanes[1:]:
-                others.append(_pool(self.count).submit(function, *lane))
-            return [function(*lanes[0]), *(future.result() for future in others)]
+                others.append(_pool(self.count).submit(function, *lane, *arguments))
+            return [function(*lanes[0], *arguments), *(future.result() for future in others)]
         finally:
             wait(others)  # after Ctrl-C too: nobody may still write into a buffer that is used again
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from m3n.io.schemes import Spans, Tags, first_of, parse, spans
 from m3n.scores.pairs import Labels, Pairs
-from m3n.scores.table import Scores, macro_f1, rates, tabulate
+from m3n.scores.table import Scores, tabulate
 
 
 def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scores:
@@ -14,10 +14,8 @@ def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scor
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
     scheme : {"conll", "iob1", "iob2", "bioes"}
         How chunks are read: "conll" takes all schemes and odd labels too; with the others a chunk that is not written
         as its scheme wants does not count.
@@ -37,11 +35,10 @@ def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scor
     truth, found = (
         spans(Tags(prefixes[codes], kinds[codes], first), scheme) for codes in (pairs.gold, pairs.predicted)
     )
-    right, said, support = (np.bincount(k, minlength=len(names)) for k in (_common(truth, found), found[0], truth[0]))
-    occurring = sorted(np.flatnonzero(said + support).tolist(), key=names.__getitem__)
-    rows = tabulate([names[k] for k in occurring], right[occurring], said[occurring], support[occurring])
-    total = rates(int(right.sum()), int(said.sum()), int(support.sum()))
-    return Scores(pairs.accuracy, *total, macro_f1(rows), pairs.sequence_accuracy, rows)
+    each = _common(truth, found), found.kinds, truth.kinds
+    counts = np.stack([np.bincount(kinds, minlength=len(names)) for kinds in each])
+    occurring = sorted(np.flatnonzero(counts.any(axis=0)).tolist(), key=names.__getitem__)
+    return tabulate(pairs, [names[k] for k in occurring], counts[:, occurring])
 
 
 def _common(truth: Spans, found: Spans) -> np.ndarray:

@@ -42,17 +42,15 @@ class Pairs:
 
         Parameters
         ----------
-        gold : sequences of labels
-            The gold labels.
-        predicted : sequences of labels
-            The predicted labels.
+        gold, predicted : sequences of labels
+            Of the same sequences.
         classes : iterable of labels, optional
             All labels in the wanted order. The default is those that occur, in ascending order.
         """
         lengths = _lengths(gold, predicted)
         flat = chain(chain.from_iterable(gold), chain.from_iterable(predicted))
         codes, found = numbered(flat, 2 * int(lengths.sum()))
-        found = [label.item() if isinstance(label, np.generic) else label for label in found]
+        found = _plain(found)
         ordered = _sorted(found) if classes is None else _distinct(classes, found)
         rank = {label: k for k, label in enumerate(ordered)}
         codes = np.array([rank[label] for label in found], dtype=np.int64)[codes]
@@ -89,6 +87,11 @@ def _lengths(gold: Labels, predicted: Labels) -> np.ndarray:
     return lengths
 
 
+def _plain(labels: Iterable[Label]) -> list[Label]:
+    """NumPy's numbers and texts as Python's."""
+    return [label.item() if isinstance(label, np.generic) else label for label in labels]
+
+
 def _sorted(labels: list[Label]) -> list[Label]:
     try:
         return sorted(labels)
@@ -97,7 +100,7 @@ def _sorted(labels: list[Label]) -> list[Label]:
 
 
 def _distinct(classes: Iterable[Label], found: list[Label]) -> list[Label]:
-    ordered = [label.item() if isinstance(label, np.generic) else label for label in classes]
+    ordered = _plain(classes)
     if len(set(ordered)) < len(ordered):
         raise ValueError("classes must not name a label twice")
     missing = [label for label in found if label not in set(ordered)]

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from m3n.scores.pairs import Pairs
+
 
 @dataclass(frozen=True)
 class Row:
@@ -87,48 +89,27 @@ class Scores:
         return "\n".join([*table, f"right: {right}; mean F1 of the rows {100 * self.macro_f1:.2f}"])
 
 
-def tabulate(labels: Iterable[Any], right: np.ndarray, predicted: np.ndarray, support: np.ndarray) -> tuple[Row, ...]:
-    """Rows from counts.
+def tabulate(pairs: Pairs, labels: Iterable[Any], counts: np.ndarray) -> Scores:
+    """Scores from counts.
 
     Parameters
     ----------
+    pairs : Pairs
+        The labels of all tokens.
     labels : iterable
         The labels or kinds.
-    right : array of int
-        For each, how many are in both.
-    predicted : array of int
-        How many were predicted.
-    support : array of int
-        How many gold ones there are.
+    counts : array of int (3, labels)
+        For each, how many are in both, how many were predicted, and how many gold ones there are.
     """
-    counts = zip(labels, right.tolist(), predicted.tolist(), support.tolist(), strict=True)
-    return tuple(Row(label, *rates(r, p, s), s, p) for label, r, p, s in counts)
+    each = zip(labels, counts.T.tolist(), strict=True)
+    rows = tuple(Row(label, *_rates(right, said, gold), gold, said) for label, (right, said, gold) in each)
+    macro_f1 = sum(row.f1 for row in rows) / max(1, len(rows))
+    return Scores(pairs.accuracy, *_rates(*counts.sum(axis=1).tolist()), macro_f1, pairs.sequence_accuracy, rows)
 
 
-def rates(right: int, predicted: int, support: int) -> tuple[float, float, float]:
-    """Precision, recall and F1.
-
-    Parameters
-    ----------
-    right : int
-        How many are in both.
-    predicted : int
-        How many were predicted.
-    support : int
-        How many gold ones there are.
-    """
+def _rates(right: int, predicted: int, support: int) -> tuple[float, float, float]:
+    """Precision, recall and F1."""
     return right / max(1, predicted), right / max(1, support), 2 * right / max(1, predicted + support)
-
-
-def macro_f1(rows: tuple[Row, ...]) -> float:
-    """The mean of the rows' F1; 0 without rows.
-
-    Parameters
-    ----------
-    rows : tuple of Row
-        The rows.
-    """
-    return sum(row.f1 for row in rows) / max(1, len(rows))
 
 
 def _totals(rows: tuple[Row, ...]) -> tuple[int, int]:

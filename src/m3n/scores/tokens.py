@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from m3n.scores.pairs import Label, Labels, Pairs
-from m3n.scores.table import Scores, macro_f1, tabulate
+from m3n.scores.table import Scores, tabulate
 
 
 def token_scores(gold: Labels, predicted: Labels) -> Scores:
@@ -15,10 +15,8 @@ def token_scores(gold: Labels, predicted: Labels) -> Scores:
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
 
     Examples
     --------
@@ -32,9 +30,7 @@ def token_scores(gold: Labels, predicted: Labels) -> Scores:
     """
     pairs = Pairs.of(gold, predicted)
     matrix = _matrix(pairs)
-    rows = tabulate(pairs.classes, matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1))
-    share = pairs.accuracy
-    return Scores(share, share, share, share, macro_f1(rows), pairs.sequence_accuracy, rows)
+    return tabulate(pairs, pairs.classes, np.stack([matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1)]))
 
 
 def confusion(
@@ -44,10 +40,8 @@ def confusion(
 
     Parameters
     ----------
-    gold : sequences of labels
-        The gold labels.
-    predicted : sequences of labels
-        The predicted labels.
+    gold, predicted : sequences of labels
+        The gold labels, and those that were predicted for the same tokens.
     classes : iterable of labels, optional
         The labels in the wanted order, at least all that occur. The default is just these, in ascending order.
 

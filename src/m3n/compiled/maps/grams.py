@@ -1,4 +1,4 @@
-"""Kernel expansions among the rows of a feature map: the same functions as ``parts`` and ``walks`` have.
+"""Kernel expansions among the rows of a feature map: the same functions as ``ordinary`` has.
 
 A weight vector holds pairs (C, Theta) of coefficients and scores, both (labels, units) and row-major, see
 ``m3n.features.kernel``. A row of Gram matrix g has one entry e and belongs to the unit u = runs[e] - bases[g, 1]:
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled, inlined
-from m3n.compiled.maps import single
+from m3n.compiled.maps import ordinary
 from m3n.compiled.primitives.runs import add_lists, add_runs, grow_lists, grow_runs, sum_lists, sum_runs
 
 PIECE = 512  # units whose kernel values stay in the nearest cache while all labels use them
@@ -57,7 +57,7 @@ def score_part(entries, r, j, w):
     """The score of part j of row r."""
     pointers, _, runs, data, _, which, bases, _, _, _ = entries
     if which[r] < 0:
-        return single.score_part(entries[:5], r, j, w)
+        return ordinary.score_part(entries[:5], r, j, w)
     e = pointers[r]
     return data[e] * w[runs[e] + j * bases[which[r], 2]]
 
@@ -68,7 +68,7 @@ def add_part(entries, r, j, amount, out):
     pointers, _, runs, data, _, which, bases, grams, mixes, _ = entries
     g = which[r]
     if g < 0:
-        single.add_part(entries[:5], r, j, amount, out)
+        ordinary.add_part(entries[:5], r, j, amount, out)
         return
     begin, size, change = bases[g, 1], bases[g, 2], amount * data[pointers[r]]
     unit, mix = runs[pointers[r]] - begin, mixes[g]
@@ -88,7 +88,7 @@ def spread_part(entries, r, j, amount, dense):
     pointers, _, runs, data, _, which, bases, grams, mixes, own = entries
     g = which[r]
     if g < 0:
-        return single.spread_part(entries[:5], r, j, amount, dense)
+        return ordinary.spread_part(entries[:5], r, j, amount, dense)
     size, change, mix = bases[g, 2], amount * data[pointers[r]], mixes[g]
     values = grams[g][runs[pointers[r]] - bases[g, 1]]
     square = values[runs[pointers[r]] - bases[g, 1]] * (mix[j, j] if mix.shape[0] else 1.0)
@@ -110,7 +110,7 @@ def clear_part(entries, r, j, dense):
     pointers, _, runs, _, _, which, bases, _, mixes, own = entries
     g = which[r]
     if g < 0:
-        single.clear_part(entries[:5], r, j, dense)
+        ordinary.clear_part(entries[:5], r, j, dense)
         return
     low, high = (j, j + 1) if mixes[g].shape[0] == 0 else (0, mixes[g].shape[0])
     for m in range(own.shape[0]):
@@ -125,14 +125,14 @@ def join_support(entries, r, j, support):
     pointers, _, runs, _, _, which, bases, _, mixes, _ = entries
     g = which[r]
     if g < 0:
-        single.join_support(entries[:5], r, j, support)
+        ordinary.join_support(entries[:5], r, j, support)
         return
     size, begin = bases[g, 2], bases[g, 1]
     coefficient = bases[g, 0] + runs[pointers[r]] - begin + j * size
-    single.join(coefficient, coefficient + 1, support)
+    ordinary.join(coefficient, coefficient + 1, support)
     low, high = (j, j + 1) if mixes[g].shape[0] == 0 else (0, mixes[g].shape[0])
     if not support.member[begin + j * size]:  # all scores of a label join at once
-        single.join(begin + low * size, begin + high * size, support)
+        ordinary.join(begin + low * size, begin + high * size, support)
 
 
 @compiled

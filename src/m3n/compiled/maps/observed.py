@@ -14,7 +14,7 @@ ROWS = 64  # at a time: runs first, then lists, which have been asked for by the
 
 
 @compiled
-def scores(pointers, lists, runs, data, columns, w, low, high, out):
+def scores(low, high, pointers, lists, runs, data, columns, w, out):
     """out[r] = the scores of row r, for rows low..high-1; the padding of ``w`` must be zero."""
     flat, width = out.reshape(-1), out.shape[1]
     for first in range(low, high, ROWS):
@@ -25,7 +25,7 @@ def scores(pointers, lists, runs, data, columns, w, low, high, out):
 
 
 @compiled
-def add_adjoint(pointers, lists, runs, data, columns, parts, low, high, out):
+def add_adjoint(low, high, pointers, lists, runs, data, columns, parts, out):
     """out += the adjoint of rows low..high-1; padding is filled like the rest, for the caller to clear."""
     flat, width, no_padding = parts.reshape(-1), parts.shape[1], columns[:0]
     for first in range(low, high, ROWS):

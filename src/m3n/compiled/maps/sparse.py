@@ -13,89 +13,69 @@ columns at a time.
 import numpy as np
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.primitives.vector import LINE, load, multiply, multiply_add, prefetch, splat, store
+from m3n.compiled.primitives.groups import loads, six, stores, two, within
+from m3n.compiled.primitives.runs import ask_run
+from m3n.compiled.primitives.vector import load, multiply, multiply_add, splat, store
 
 AHEAD = 32  # entries between asking for a row and using it: 16 to 64 are equally fast
+ROWS = 64  # at a time: the columns beyond 24 find in the cache what the first ones have asked for
 FEW = 3  # numbers of a row: up to so many are added one by one
 
 
 @compiled
-def gather(pointers, indices, data, dense, low, high, out):
+def gather(low, high, pointers, indices, data, dense, out):
     """out[r] = sum over the entries of row r of data * dense[index], for rows low..high-1."""
     width, last = dense.shape[1], pointers[high] - 1
-    for r in range(low, high):
-        first, stop = pointers[r], pointers[r + 1]
-        if width < 4:
-            _gather_narrow(indices, data, first, stop, dense, out[r])
-        for column in range(0, width - 3 if width > 3 else 0, 24):
+    if width < 4:
+        _gather_narrow(low, high, pointers, indices, data, dense, out)
+        return
+    for first in range(low, high, ROWS):
+        stop = min(first + ROWS, high)
+        for column in range(0, width - 3, 24):
             if width - column > 8:
-                _gather_six(indices, data, first, stop, last, dense, column, r, out)
+                _gather_group(first, stop, pointers, indices, data, last, dense, column, out, six(0.0))
             else:
-                _gather_two(indices, data, first, stop, dense, column, r, out)
+                _gather_group(first, stop, pointers, indices, data, last, dense, column, out, two(0.0))
         if width > 24 and 0 < width % 24 < 4:  # the last vector overlaps its neighbour
-            _gather_two(indices, data, first, stop, dense, width - 4, r, out)
+            _gather_group(first, stop, pointers, indices, data, last, dense, width - 4, out, two(0.0))
 
 
 @compiled
-def _gather_narrow(indices, data, first, stop, dense, row):
-    for j in range(row.shape[0]):
-        row[j] = 0.0
-    for e in range(first, stop):
-        for j in range(row.shape[0]):
-            row[j] += data[e] * dense[indices[e], j]
+def _gather_narrow(low, high, pointers, indices, data, dense, out):
+    for r in range(low, high):
+        for j in range(out.shape[1]):
+            out[r, j] = 0.0
+        for e in range(pointers[r], pointers[r + 1]):
+            for j in range(out.shape[1]):
+                out[r, j] += data[e] * dense[indices[e], j]
 
 
 @compiled
-def _gather_six(indices, data, first, stop, last, dense, column, r, out):
-    """Up to 24 columns of one row: six sums in registers. Beyond the last column they repeat one another."""
+def _gather_group(low, high, pointers, indices, data, last, dense, column, out, zero):
+    """Up to 24 columns with six sums in registers, or up to eight with two. Beyond the last column they overlap."""
     width = dense.shape[1]
-    end = width - 4 - column
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
-    s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
-    for e in range(first, stop):
-        _ask(dense, indices[min(e + AHEAD, last)] * width + column)
-        at, x = indices[e] * width + column, splat(data[e])
-        s0 = multiply_add(x, load(dense, at), s0)
-        s1 = multiply_add(x, load(dense, at + c1), s1)
-        s2 = multiply_add(x, load(dense, at + c2), s2)
-        s3 = multiply_add(x, load(dense, at + c3), s3)
-        s4 = multiply_add(x, load(dense, at + c4), s4)
-        s5 = multiply_add(x, load(dense, at + c5), s5)
-    at = r * width + column
-    store(out, at, s0)
-    store(out, at + c1, s1)
-    store(out, at + c2, s2)
-    store(out, at + c3, s3)
-    store(out, at + c4, s4)
-    store(out, at + c5, s5)
+    offsets = within(zero, width - 4 - column)
+    for r in range(low, high):
+        sums = zero
+        for e in range(pointers[r], pointers[r + 1]):
+            if len(sums) > 2:  # the weights of eight columns come by themselves
+                ask_run(dense, indices[min(e + AHEAD, last)] * width + column)
+            at, x = indices[e] * width + column, splat(data[e])
+            sums = multiply_add(x, loads(dense, at, offsets), sums)
+        stores(out, r * width + column, offsets, sums)
 
 
 @compiled
-def _gather_two(indices, data, first, stop, dense, column, r, out):
-    """Up to eight columns of one row."""
-    width = dense.shape[1]
-    other = min(4, width - 4 - column)
-    s0 = s1 = splat(0.0)
-    for e in range(first, stop):
-        at, x = indices[e] * width + column, splat(data[e])
-        s0 = multiply_add(x, load(dense, at), s0)
-        s1 = multiply_add(x, load(dense, at + other), s1)
-    at = r * width + column
-    store(out, at, s0)
-    store(out, at + other, s1)
-
-
-@compiled
-def scatter(starts, lane, indices, data, dense, scale, out):
-    """out[index] += scale * data * dense[r] over the entries starts[lane, r]..starts[lane + 1, r]-1 of all rows r.
+def scatter(low, high, starts, indices, data, dense, scale, out):
+    """out[index] += scale * data * dense[r] over the entries starts[low, r]..starts[high, r]-1 of all rows r.
 
     Rows that are all zero are left out, and rows with a few numbers (the difference of two labellings) cost little.
     """
     rows, width = dense.shape
-    last = starts[lane + 1, rows - 1] - 1 if rows else 0
+    last = starts[high, rows - 1] - 1 if rows else 0
     mask = np.array([0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])
     for r in range(rows):
-        first, stop = starts[lane, r], starts[lane + 1, r]
+        first, stop = starts[low, r], starts[high, r]
         if first == stop:
             continue
         if _few(dense[r]):
@@ -107,14 +87,6 @@ def scatter(starts, lane, indices, data, dense, scale, out):
             _scatter_each(indices, data, first, stop, dense, scale, r, out)
         elif 0 < width % 24 < 4:
             _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out)
-
-
-@compiled
-def _ask(table, at):
-    """Prefetch the three lines of 24 columns."""
-    prefetch(table, at)
-    prefetch(table, at + LINE)
-    prefetch(table, at + 2 * LINE)
 
 
 @compiled
@@ -132,30 +104,12 @@ def _few(row):
 def _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out):
     """Up to 24 columns. All is loaded before any is stored, so vectors that overlap store the same numbers."""
     width = dense.shape[1]
-    end = width - 4 - column
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
-    at, factor = r * width + column, splat(scale)
-    x0 = multiply(factor, load(dense, at))
-    x1 = multiply(factor, load(dense, at + c1))
-    x2 = multiply(factor, load(dense, at + c2))
-    x3 = multiply(factor, load(dense, at + c3))
-    x4 = multiply(factor, load(dense, at + c4))
-    x5 = multiply(factor, load(dense, at + c5))
+    offsets = within(six(0.0), width - 4 - column)
+    amounts = multiply(splat(scale), loads(dense, r * width + column, offsets))
     for e in range(first, stop):
-        _ask(out, indices[min(e + AHEAD, last)] * width + column)
-        at, d = indices[e] * width + column, splat(data[e])
-        s0 = multiply_add(d, x0, load(out, at))
-        s1 = multiply_add(d, x1, load(out, at + c1))
-        s2 = multiply_add(d, x2, load(out, at + c2))
-        s3 = multiply_add(d, x3, load(out, at + c3))
-        s4 = multiply_add(d, x4, load(out, at + c4))
-        s5 = multiply_add(d, x5, load(out, at + c5))
-        store(out, at, s0)
-        store(out, at + c1, s1)
-        store(out, at + c2, s2)
-        store(out, at + c3, s3)
-        store(out, at + c4, s4)
-        store(out, at + c5, s5)
+        ask_run(out, indices[min(e + AHEAD, last)] * width + column)
+        at, x = indices[e] * width + column, splat(data[e])
+        stores(out, at, offsets, multiply_add(x, amounts, loads(out, at, offsets)))
 
 
 @compiled

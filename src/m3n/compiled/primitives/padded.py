@@ -1,11 +1,13 @@
 """Small products on rows that are padded to a multiple of eight numbers: the inner loops of the chain's recursions.
 
 All arrays are C-ordered and addressed by positions in their flat memory. Results are kept in registers, 24 columns at a
-time (six vectors) and eight for the rest. Offsets within such a group are constants, so that one address serves all.
+time (a group of six vectors) and eight (two) for the rest; the last argument of the inner functions says by its type
+which of them it is.
 """
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.primitives.vector import add, broadcast, load, maximum, multiply_add, splat, store
+from m3n.compiled.primitives.groups import loads, neighbours, six, stores, two
+from m3n.compiled.primitives.vector import add, broadcast, load, maximum, multiply_add, store
 
 
 @compiled
@@ -45,41 +47,18 @@ def product(x, at, count, matrix, out, place):
     width = matrix.shape[1]
     whole = width // 24 * 24
     for column in range(0, whole, 24):
-        _product_six(x, at, count, matrix, column, out, place + column)
+        _product(x, at, count, matrix, column, out, place + column, six(0.0))
     for column in range(whole, width, 8):
-        _product_two(x, at, count, matrix, column, out, place + column)
+        _product(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
 @compiled
-def _product_six(x, at, count, matrix, row, out, place):
-    s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
+def _product(x, at, count, matrix, row, out, place, sums):
+    offsets = neighbours(sums)
     for i in range(at, at + count):
-        e = broadcast(x, i)
-        s0 = multiply_add(e, load(matrix, row), s0)
-        s1 = multiply_add(e, load(matrix, row + 4), s1)
-        s2 = multiply_add(e, load(matrix, row + 8), s2)
-        s3 = multiply_add(e, load(matrix, row + 12), s3)
-        s4 = multiply_add(e, load(matrix, row + 16), s4)
-        s5 = multiply_add(e, load(matrix, row + 20), s5)
+        sums = multiply_add(broadcast(x, i), loads(matrix, row, offsets), sums)
         row += matrix.shape[1]
-    store(out, place, s0)
-    store(out, place + 4, s1)
-    store(out, place + 8, s2)
-    store(out, place + 12, s3)
-    store(out, place + 16, s4)
-    store(out, place + 20, s5)
-
-
-@compiled
-def _product_two(x, at, count, matrix, row, out, place):
-    s0 = s1 = splat(0.0)
-    for i in range(at, at + count):
-        e = broadcast(x, i)
-        s0 = multiply_add(e, load(matrix, row), s0)
-        s1 = multiply_add(e, load(matrix, row + 4), s1)
-        row += matrix.shape[1]
-    store(out, place, s0)
-    store(out, place + 4, s1)
+    stores(out, place, offsets, sums)
 
 
 @compiled
@@ -88,44 +67,19 @@ def maxima(x, at, count, matrix, out, place):
     width = matrix.shape[1]
     whole = width // 24 * 24
     for column in range(0, whole, 24):
-        _maxima_six(x, at, count, matrix, column, out, place + column)
+        _maxima(x, at, count, matrix, column, out, place + column, six(0.0))
     for column in range(whole, width, 8):
-        _maxima_two(x, at, count, matrix, column, out, place + column)
+        _maxima(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
 @compiled
-def _maxima_six(x, at, count, matrix, row, out, place):
-    e = broadcast(x, at)
-    s0, s1, s2 = add(e, load(matrix, row)), add(e, load(matrix, row + 4)), add(e, load(matrix, row + 8))
-    s3, s4, s5 = add(e, load(matrix, row + 12)), add(e, load(matrix, row + 16)), add(e, load(matrix, row + 20))
+def _maxima(x, at, count, matrix, row, out, place, group):
+    offsets = neighbours(group)
+    best = add(broadcast(x, at), loads(matrix, row, offsets))
     for i in range(at + 1, at + count):
         row += matrix.shape[1]
-        e = broadcast(x, i)
-        s0 = maximum(add(e, load(matrix, row)), s0)
-        s1 = maximum(add(e, load(matrix, row + 4)), s1)
-        s2 = maximum(add(e, load(matrix, row + 8)), s2)
-        s3 = maximum(add(e, load(matrix, row + 12)), s3)
-        s4 = maximum(add(e, load(matrix, row + 16)), s4)
-        s5 = maximum(add(e, load(matrix, row + 20)), s5)
-    store(out, place, s0)
-    store(out, place + 4, s1)
-    store(out, place + 8, s2)
-    store(out, place + 12, s3)
-    store(out, place + 16, s4)
-    store(out, place + 20, s5)
-
-
-@compiled
-def _maxima_two(x, at, count, matrix, row, out, place):
-    e = broadcast(x, at)
-    s0, s1 = add(e, load(matrix, row)), add(e, load(matrix, row + 4))
-    for i in range(at + 1, at + count):
-        row += matrix.shape[1]
-        e = broadcast(x, i)
-        s0 = maximum(add(e, load(matrix, row)), s0)
-        s1 = maximum(add(e, load(matrix, row + 4)), s1)
-    store(out, place, s0)
-    store(out, place + 4, s1)
+        best = maximum(add(broadcast(x, i), loads(matrix, row, offsets)), best)
+    stores(out, place, offsets, best)
 
 
 @compiled
@@ -135,70 +89,20 @@ def add_products(left, right, length, rows, out):
     whole = width // 24 * 24
     for i in range(0, rows, 2):
         for column in range(0, whole, 24):
-            _add_six(left, right, length, i, column, out)
+            _add_products(left, right, length, i, column, out, six(0.0))
         for column in range(whole, width, 8):
-            _add_two(left, right, length, i, column, out)
+            _add_products(left, right, length, i, column, out, two(0.0))
 
 
 @compiled
-def _add_six(left, right, length, i, row, out):
+def _add_products(left, right, length, i, row, out, group):
     """Rows i and i + 1, which may be a row of padding."""
-    width = out.shape[1]
+    width, offsets = out.shape[1], neighbours(group)
     place = i * width + row
-    other = place + width
-    s0, s1, s2 = load(out, place), load(out, place + 4), load(out, place + 8)
-    s3, s4, s5 = load(out, place + 12), load(out, place + 16), load(out, place + 20)
-    t0, t1, t2 = load(out, other), load(out, other + 4), load(out, other + 8)
-    t3, t4, t5 = load(out, other + 12), load(out, other + 16), load(out, other + 20)
+    first, second = loads(out, place, offsets), loads(out, place + width, offsets)
     for k in range(i, i + (length - 1) * width, width):
         row += width
-        e, f = broadcast(left, k), broadcast(left, k + 1)
-        r = load(right, row)
-        s0 = multiply_add(e, r, s0)
-        t0 = multiply_add(f, r, t0)
-        r = load(right, row + 4)
-        s1 = multiply_add(e, r, s1)
-        t1 = multiply_add(f, r, t1)
-        r = load(right, row + 8)
-        s2 = multiply_add(e, r, s2)
-        t2 = multiply_add(f, r, t2)
-        r = load(right, row + 12)
-        s3 = multiply_add(e, r, s3)
-        t3 = multiply_add(f, r, t3)
-        r = load(right, row + 16)
-        s4 = multiply_add(e, r, s4)
-        t4 = multiply_add(f, r, t4)
-        r = load(right, row + 20)
-        s5 = multiply_add(e, r, s5)
-        t5 = multiply_add(f, r, t5)
-    store(out, place, s0)
-    store(out, place + 4, s1)
-    store(out, place + 8, s2)
-    store(out, place + 12, s3)
-    store(out, place + 16, s4)
-    store(out, place + 20, s5)
-    store(out, other, t0)
-    store(out, other + 4, t1)
-    store(out, other + 8, t2)
-    store(out, other + 12, t3)
-    store(out, other + 16, t4)
-    store(out, other + 20, t5)
-
-
-@compiled
-def _add_two(left, right, length, i, row, out):
-    width = out.shape[1]
-    place = i * width + row
-    other = place + width
-    s0, s1, t0, t1 = load(out, place), load(out, place + 4), load(out, other), load(out, other + 4)
-    for k in range(i, i + (length - 1) * width, width):
-        row += width
-        e, f = broadcast(left, k), broadcast(left, k + 1)
-        s0 = multiply_add(e, load(right, row), s0)
-        s1 = multiply_add(e, load(right, row + 4), s1)
-        t0 = multiply_add(f, load(right, row), t0)
-        t1 = multiply_add(f, load(right, row + 4), t1)
-    store(out, place, s0)
-    store(out, place + 4, s1)
-    store(out, other, t0)
-    store(out, other + 4, t1)
+        e, f, factors = broadcast(left, k), broadcast(left, k + 1), loads(right, row, offsets)
+        first, second = multiply_add(e, factors, first), multiply_add(f, factors, second)
+    stores(out, place, offsets, first)
+    stores(out, place + width, offsets, second)

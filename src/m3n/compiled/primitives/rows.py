@@ -1,4 +1,4 @@
-"""Row-wise kernels on (rows, labels) arrays: softmax, loss tables."""
+"""Rows of (rows, labels) arrays one by one: softmax, loss tables."""
 
 import math
 

@@ -6,12 +6,14 @@ cannot guess, so the weights of the next row are asked for while this one is wor
 
 ``pointers``, ``lists`` and ``columns`` as in ``maps.observed``; without lists ``lists[r]`` is where row r ends.
 Every function works on rows low..high-1 of the map, whose parts stand one after another from ``at`` on in an array: a
-call, or a view of an array, costs as much as the work on a short row.
+call, or a view of an array, costs as much as the work on a short row. So does a tuple of arrays, whose references are
+counted: that is why all of them are handed over one by one.
 """
 
 import numpy as np
 
 from m3n.compiled.jit import compiled
+from m3n.compiled.primitives.groups import kept_each, loads, six, stores, within
 from m3n.compiled.primitives.vector import LINE, add, kept, load, multiply, multiply_add, prefetch, splat, store, total
 
 NEAR = 1 << 14  # so many weights stay in the nearest caches anyway
@@ -30,9 +32,15 @@ def ask(pointers, lists, runs, low, high, columns, w):
                 prefetch(columns, runs[e])
     elif w.shape[0] > NEAR:
         for e in range(pointers[low], pointers[high]):
-            prefetch(w, runs[e])
-            prefetch(w, runs[e] + LINE)
-            prefetch(w, runs[e] + 2 * LINE)
+            ask_run(w, runs[e])
+
+
+@compiled
+def ask_run(w, at):
+    """Prefetch the three lines of 24 weights."""
+    prefetch(w, at)
+    prefetch(w, at + LINE)
+    prefetch(w, at + 2 * LINE)
 
 
 @compiled
@@ -54,25 +62,13 @@ def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
 @compiled
 def _sum_six(pointers, lists, runs, data, low, high, w, part, out, at, width):
     """Up to 24 parts of every row. Beyond the last part the sums repeat one another."""
-    end = width - 4 - part
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
+    offsets = within(six(0.0), width - 4 - part)
     for r in range(low, high):
-        s0 = s1 = s2 = s3 = s4 = s5 = splat(0.0)
+        sums = six(0.0)
         for e in range(pointers[r], lists[r]):
             run, x = runs[e] + part, splat(data[e])
-            s0 = multiply_add(x, load(w, run), s0)
-            s1 = multiply_add(x, load(w, run + c1), s1)
-            s2 = multiply_add(x, load(w, run + c2), s2)
-            s3 = multiply_add(x, load(w, run + c3), s3)
-            s4 = multiply_add(x, load(w, run + c4), s4)
-            s5 = multiply_add(x, load(w, run + c5), s5)
-        place = at + (r - low) * width + part
-        store(out, place, s0)
-        store(out, place + c1, s1)
-        store(out, place + c2, s2)
-        store(out, place + c3, s3)
-        store(out, place + c4, s4)
-        store(out, place + c5, s5)
+            sums = multiply_add(x, loads(w, run, offsets), sums)
+        stores(out, at + (r - low) * width + part, offsets, sums)
 
 
 @compiled
@@ -96,31 +92,13 @@ def add_runs(pointers, lists, runs, data, low, high, row, at, width, scale, colu
 @compiled
 def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale, columns, out):
     """Up to 24 parts. All is loaded before any is stored, so vectors that overlap store the same numbers."""
-    padding, end, factor = columns.shape[0] > 0, width - 4 - part, splat(scale)
-    c1, c2, c3, c4, c5 = min(4, end), min(8, end), min(12, end), min(16, end), min(20, end)
+    padding, offsets = columns.shape[0] > 0, within(six(0.0), width - 4 - part)
     for r in range(low, high):
-        place = at + (r - low) * width + part
-        x0, x1 = multiply(factor, load(row, place)), multiply(factor, load(row, place + c1))
-        x2, x3 = multiply(factor, load(row, place + c2)), multiply(factor, load(row, place + c3))
-        x4, x5 = multiply(factor, load(row, place + c4)), multiply(factor, load(row, place + c5))
+        amounts = multiply(splat(scale), loads(row, at + (r - low) * width + part, offsets))
         for e in range(pointers[r], lists[r]):
-            run, d = runs[e] + part, splat(data[e])
-            y0, y1, y2, y3, y4, y5 = x0, x1, x2, x3, x4, x5
-            if padding:
-                y0, y1, y2 = kept(columns, run, x0), kept(columns, run + c1, x1), kept(columns, run + c2, x2)
-                y3, y4, y5 = kept(columns, run + c3, x3), kept(columns, run + c4, x4), kept(columns, run + c5, x5)
-            s0 = multiply_add(d, y0, load(out, run))
-            s1 = multiply_add(d, y1, load(out, run + c1))
-            s2 = multiply_add(d, y2, load(out, run + c2))
-            s3 = multiply_add(d, y3, load(out, run + c3))
-            s4 = multiply_add(d, y4, load(out, run + c4))
-            s5 = multiply_add(d, y5, load(out, run + c5))
-            store(out, run, s0)
-            store(out, run + c1, s1)
-            store(out, run + c2, s2)
-            store(out, run + c3, s3)
-            store(out, run + c4, s4)
-            store(out, run + c5, s5)
+            run, x = runs[e] + part, splat(data[e])
+            own = kept_each(columns, run, offsets, amounts) if padding else amounts
+            stores(out, run, offsets, multiply_add(x, own, loads(out, run, offsets)))
 
 
 @compiled

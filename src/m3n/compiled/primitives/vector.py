@@ -6,6 +6,8 @@ that price is more than half of the time. Here a ``Vector`` holds four numbers i
 move it, by the position in the flat memory of a C-ordered array of any shape, and the rest is arithmetic. LLVM maps
 it to whatever the machine has (one AVX register, two of SSE or NEON).
 
+Arithmetic takes *groups* of vectors as it takes single ones, see ``groups``; a single vector meets all of a group.
+
 Two ways to treat a width that is no multiple of four: arrays of our own are padded (``padded``); elsewhere the last
 vector begins at ``width - 4`` and overlaps its neighbour, which is right where results are assigned, not added.
 
@@ -15,6 +17,7 @@ hardware cannot guess.
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
 from numba.np import arrayobj
 
@@ -24,9 +27,10 @@ LANES = 4
 LINE = 8  # numbers of a cache line
 
 _NUMBER = ir.DoubleType()
-_VECTOR = ir.VectorType(_NUMBER, LANES)
-_INTEGERS = ir.VectorType(ir.IntType(64), LANES)
-_FUSED = ("contract",)  # as in _jit.OPTIONS: multiply and add may become one instruction
+VECTOR = ir.VectorType(_NUMBER, LANES)
+INTEGER = ir.IntType(64)
+_INTEGERS = ir.VectorType(INTEGER, LANES)
+_FUSED = ("contract",)  # as in jit.OPTIONS: multiply and add may become one instruction
 
 
 class Vector(types.Type):
@@ -39,7 +43,7 @@ class Vector(types.Type):
 @register_model(Vector)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager, numba_type):
-        super().__init__(manager, numba_type, _VECTOR)
+        super().__init__(manager, numba_type, VECTOR)
 
 
 vector = Vector()
@@ -56,7 +60,7 @@ def load(typing_context, array, position):
     """Four neighbouring numbers of an array."""
 
     def generate(context, builder, signature, arguments):
-        return builder.load(_address(context, builder, signature, arguments, _VECTOR), align=8)
+        return builder.load(address(context, builder, signature, arguments, VECTOR), align=8)
 
     return vector(array, types.int64), generate
 
@@ -66,7 +70,7 @@ def store(typing_context, array, position, x):
     """Write four neighbouring numbers of an array."""
 
     def generate(context, builder, signature, arguments):
-        builder.store(arguments[2], _address(context, builder, signature, arguments, _VECTOR), align=8)
+        builder.store(arguments[2], address(context, builder, signature, arguments, VECTOR), align=8)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, vector), generate
@@ -80,8 +84,8 @@ def prefetch(typing_context, array, position):
         byte, flag = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
-        address = _address(context, builder, signature, arguments, ir.IntType(8))
-        builder.call(function, [address, flag(0), flag(3), flag(1)])  # to read, keep it, data
+        place = address(context, builder, signature, arguments, ir.IntType(8))
+        builder.call(function, [place, flag(0), flag(3), flag(1)])  # to read, keep it, data
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
@@ -92,7 +96,7 @@ def splat(typing_context, x):
     """The same number four times."""
 
     def generate(context, builder, signature, arguments):
-        return _repeat(builder, arguments[0])
+        return repeat(builder, arguments[0])
 
     return vector(types.float64), generate
 
@@ -102,7 +106,7 @@ def broadcast(typing_context, array, position):
     """One entry of an array, four times."""
 
     def generate(context, builder, signature, arguments):
-        return _repeat(builder, builder.load(_address(context, builder, signature, arguments, _NUMBER)))
+        return repeat(builder, builder.load(address(context, builder, signature, arguments, _NUMBER)))
 
     return vector(array, types.int64), generate
 
@@ -110,31 +114,31 @@ def broadcast(typing_context, array, position):
 @intrinsic
 def add(typing_context, x, y):
     """x + y."""
-    return _binary(lambda builder, a, b: builder.fadd(a, b, flags=_FUSED))
+    return _each(lambda builder, a, b: builder.fadd(a, b, flags=_FUSED), x, y)
 
 
 @intrinsic
 def subtract(typing_context, x, y):
     """x - y."""
-    return _binary(lambda builder, a, b: builder.fsub(a, b, flags=_FUSED))
+    return _each(lambda builder, a, b: builder.fsub(a, b, flags=_FUSED), x, y)
 
 
 @intrinsic
 def multiply(typing_context, x, y):
     """x y."""
-    return _binary(lambda builder, a, b: builder.fmul(a, b, flags=_FUSED))
+    return _each(lambda builder, a, b: builder.fmul(a, b, flags=_FUSED), x, y)
 
 
 @intrinsic
 def maximum(typing_context, x, y):
     """The larger of x and y; y where one of them is not a number."""
-    return _binary(_larger)
+    return _each(_larger, x, y)
 
 
 @intrinsic
 def minimum(typing_context, x, y):
     """The smaller of x and y; y where one of them is not a number."""
-    return _binary(_smaller)
+    return _each(_smaller, x, y)
 
 
 @intrinsic
@@ -145,7 +149,7 @@ def ratio(typing_context, x, y):
         zero = _constant(0.0)
         return builder.select(builder.fcmp_ordered("==", b, zero), zero, builder.fdiv(a, b))
 
-    return _binary(generate)
+    return _each(generate, x, y)
 
 
 @intrinsic
@@ -153,9 +157,7 @@ def kept(typing_context, numbers, position, x):
     """x, but 0 where the four neighbouring integers of an array (of 32 bits) are negative."""
 
     def generate(context, builder, signature, arguments):
-        kind = ir.VectorType(ir.IntType(32), LANES)
-        signs = builder.load(_address(context, builder, signature, arguments, kind), align=4)
-        return builder.select(builder.icmp_signed(">=", signs, kind([0] * LANES)), arguments[2], _constant(0.0))
+        return masked(context, builder, signature, arguments, arguments[2])
 
     return vector(numbers, types.int64, vector), generate
 
@@ -163,11 +165,7 @@ def kept(typing_context, numbers, position, x):
 @intrinsic
 def multiply_add(typing_context, x, y, z):
     """x y + z."""
-
-    def generate(context, builder, signature, arguments):
-        return _fused(builder, *arguments)
-
-    return vector(vector, vector, vector), generate
+    return _each(_fused, x, y, z)
 
 
 @intrinsic
@@ -205,25 +203,38 @@ def exponential(typing_context, x):
         for c in scalar.COEFFICIENTS[1:]:
             p = _fused(builder, p, r, _constant(c))
         exponent = builder.shl(builder.bitcast(shifted, _INTEGERS), ir.Constant(_INTEGERS, [52] * LANES))
-        power = builder.bitcast(builder.add(builder.bitcast(p, _INTEGERS), exponent), _VECTOR)
+        power = builder.bitcast(builder.add(builder.bitcast(p, _INTEGERS), exponent), VECTOR)
         return builder.select(builder.fcmp_ordered(">=", x, lowest), power, _constant(0.0))
 
     return vector(vector), generate
 
 
-def _address(context, builder, signature, arguments, kind):
+def address(context, builder, signature, arguments, kind):
     """Pointer to an entry of an array, by its position in flat memory."""
     array = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), kind.as_pointer())
 
 
-def _repeat(builder, x):
-    one = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), x, ir.IntType(32)(0))
+def masked(context, builder, signature, arguments, x):
+    """x, but 0 where four integers are negative."""
+    kind = ir.VectorType(ir.IntType(32), LANES)
+    signs = builder.load(address(context, builder, signature, arguments, kind), align=4)
+    return builder.select(builder.icmp_signed(">=", signs, kind([0] * LANES)), x, _constant(0.0))
+
+
+def repeat(builder, x):
+    """The same number four times."""
+    one = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), x, ir.IntType(32)(0))
     return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
 
 
+def members_of(builder, kind, value):
+    """What a tuple holds."""
+    return cgutils.unpack_tuple(builder, value, kind.count)
+
+
 def _constant(x):
-    return ir.Constant(_VECTOR, [x] * LANES)
+    return ir.Constant(VECTOR, [x] * LANES)
 
 
 def _larger(builder, a, b):
@@ -238,11 +249,20 @@ def _fused(builder, x, y, z):
     return builder.fadd(builder.fmul(x, y, flags=_FUSED), z, flags=_FUSED)
 
 
-def _binary(operation):
-    def generate(context, builder, signature, arguments):
-        return operation(builder, *arguments)
+def _each(operation, *kinds):
+    """Arithmetic on vectors, or on every vector of groups; a single vector meets all of a group."""
+    groups = [kind for kind in kinds if isinstance(kind, types.UniTuple)]
 
-    return vector(vector, vector), generate
+    def generate(context, builder, signature, arguments):
+        if not groups:
+            return operation(builder, *arguments)
+        given = zip(signature.args, arguments, strict=True)
+        count = groups[0].count
+        members = [[x] * count if kind == vector else members_of(builder, kind, x) for kind, x in given]
+        found = [operation(builder, *each) for each in zip(*members, strict=True)]
+        return context.make_tuple(builder, signature.return_type, found)
+
+    return (groups[0] if groups else vector)(*kinds), generate
 
 
 def _reduction(operation):

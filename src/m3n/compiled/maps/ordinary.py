@@ -1,13 +1,15 @@
-"""One part of a feature map in ``MapRows``: its score, and its features added to a vector.
+"""Ordinary rows of a feature map, ``MapRows``: scores of parts, and their features added to a vector.
 
-``entries`` = (pointers, lists, runs, data, columns) of ``MapRows``: a call hands over five arrays instead of all of
-them, as passing the whole named tuple costs more than the arithmetic. The usual case, runs without padding, has its own
-loop.
+First the functions of one part, then those of all rows of an example. ``entries`` = (pointers, lists, runs, data,
+columns) of the rows: a call hands over five arrays instead of all of them, as passing the whole named tuple costs more
+than the arithmetic. The usual case, runs without padding, has its own loop; two loops that look alike are one for runs
+and one for lists, as a function that decides for every entry takes twice as long.
 """
 
 import numpy as np
 
 from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.primitives.runs import add_lists, add_runs, ask, grow_lists, grow_runs, sum_lists, sum_runs
 
 
 @compiled
@@ -109,3 +111,41 @@ def join(low, high, support):
             support.member[at] = True
             support.listed[support.size[0]] = at
             support.size[0] += 1
+
+
+@compiled
+def gather(rows, i, w, theta):
+    """theta = the scores of example i under w; what the next row needs is asked for in advance."""
+    pointers, lists, runs, data, columns = rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+    used, place, last = rows.used, rows.place, rows.first[i + 1]
+    for k in range(rows.first[i], last):
+        if k + 1 < last:
+            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, w)
+        r, at, width = used[k], place[k], rows.widths[used[k]]
+        sum_runs(pointers, lists, runs, data, r, r + 1, w, theta, at, width)
+        sum_lists(pointers, lists, runs, data, r, r + 1, columns, w, theta, at, width)
+
+
+@compiled
+def scatter_all(rows, i, delta, scale, out):
+    """out += scale * F' delta, for a delta that may be nonzero anywhere."""
+    pointers, lists, runs, data, columns = rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+    used, place, last = rows.used, rows.place, rows.first[i + 1]
+    for k in range(rows.first[i], last):
+        if k + 1 < last:
+            ask(pointers, lists, runs, used[k + 1], used[k + 1] + 1, columns, out)
+        r, at, width = used[k], place[k], rows.widths[used[k]]
+        add_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
+        add_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, out)
+
+
+@compiled
+def grow_all(rows, i, delta, scale, w):
+    """The same; returns the growth of |w|^2."""
+    pointers, lists, runs, data, columns = rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+    growth = 0.0
+    for k in range(rows.first[i], rows.first[i + 1]):
+        r, at, width = rows.used[k], rows.place[k], rows.widths[rows.used[k]]
+        growth += grow_runs(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
+        growth += grow_lists(pointers, lists, runs, data, r, r + 1, delta, at, width, scale, columns, w)
+    return growth

@@ -1,0 +1,30 @@
+"""Sparse matrices from lists of columns that grow row by row."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+
+
+def csr(values: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int | None) -> scipy.sparse.csr_array:
+    """A matrix from the entries of its rows, one after another.
+
+    Parameters
+    ----------
+    values : array (entries,)
+        Numbers.
+    columns : array of int (entries,)
+        Where they stand.
+    ends : array of int (rows + 1,)
+        Row r has the entries ends[r] to ends[r + 1].
+    width : int or None
+        How many columns there are: entries elsewhere, also those of negative columns, are left out. None: as many as
+        the entries need.
+    """
+    if width is None:
+        width = int(columns.max(initial=-1)) + 1
+    else:
+        kept = (columns >= 0) & (columns < width)
+        ends = np.concatenate([[0], np.cumsum(kept)])[ends]
+        columns, values = columns[kept], values[kept]
+    return scipy.sparse.csr_array((values, columns, ends), shape=(len(ends) - 1, width))
