@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from m3n.compiled.primitives import rows as kernels
+from m3n.compiled.maps.costs import add_to_rows, expected_of_rows
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Examples, Parts, Selection, Structure
 
@@ -118,25 +118,21 @@ class Cost:
         return self
 
     def add_to(self, theta: Parts, scale: float = 1.0, threads: Threads = SERIAL) -> None:
-        """theta += scale * cost, in place."""
-
-        def lane(low: int, high: int) -> None:
-            kernels.add_cost(theta[0], self.gold, self.weight, self.table, scale, low, high)
-
+        """theta += scale * costs of parts, in place."""
         if scale == 0.0:
             return
         if self.table.any():
-            threads.run(lane, threads.rows(len(self.gold)))
+            labels = self.gold, self.weight, self.table
+            threads.run(add_to_rows, threads.rows(len(self.gold)), theta[0], *labels, scale)
         for array, part in self._pairs(theta):
             _add(array, part, scale, threads)
 
     def expected(self, marginals: Parts, threads: Threads = SERIAL, weights: np.ndarray | None = None) -> float:
         """The expected loss, summed over examples; those of weight 2, say, have marginals twice as large."""
-
-        def lane(low: int, high: int) -> float:
-            return kernels.expected_cost(marginals[0], self.gold, self.weight, self.table, low, high)
-
-        total = float(sum(threads.run(lane, threads.rows(len(self.gold))))) if self.table.any() else 0.0
+        total = 0.0
+        if self.table.any():
+            labels = self.gold, self.weight, self.table
+            total = float(sum(threads.run(expected_of_rows, threads.rows(len(self.gold)), marginals[0], *labels)))
         total += sum(_product(array, part, threads) for array, part in self._pairs(marginals))
         if self.constant is None:
             return total

@@ -1,4 +1,4 @@
-"""A loss as compiled code sees it: a constant and costs of parts, one example at a time."""
+"""A loss as compiled code sees it: a constant and costs of parts, one example at a time, or rows of labels."""
 
 from typing import NamedTuple
 
@@ -106,3 +106,24 @@ def copy_gold(costs, i, parts):
     for m in range(costs.gold_counts[i]):
         parts[m] = costs.gold[i, m]
     return costs.gold_counts[i]
+
+
+@compiled
+def add_to_rows(low, high, theta, gold, weight, table, scale):
+    """theta[r, :] += scale * weight[r] * table[gold[r], :] for rows low..high-1."""
+    for r in range(low, high):
+        factor = scale * weight[r]
+        for j in range(theta.shape[1]):
+            theta[r, j] += factor * table[gold[r], j]
+
+
+@compiled
+def expected_of_rows(low, high, marginals, gold, weight, table):
+    """Sum over rows low..high-1 of weight[r] * <table[gold[r]], marginals[r]>."""
+    total = 0.0
+    for r in range(low, high):
+        row = 0.0
+        for j in range(marginals.shape[1]):
+            row += table[gold[r], j] * marginals[r, j]
+        total += weight[r] * row
+    return total

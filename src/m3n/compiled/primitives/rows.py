@@ -29,24 +29,3 @@ def soft(theta, low, high, mu, values):
         for j in range(labels):
             theta[i, j] /= total
         values[i] += mu * math.log(total)
-
-
-@compiled
-def add_cost(theta, gold, weight, table, scale, low, high):
-    """theta[r, :] += scale * weight[r] * table[gold[r], :]."""
-    for r in range(low, high):
-        factor = scale * weight[r]
-        for j in range(theta.shape[1]):
-            theta[r, j] += factor * table[gold[r], j]
-
-
-@compiled
-def expected_cost(marginals, gold, weight, table, low, high):
-    """Sum over rows of weight[r] * <table[gold[r]], marginals[r]>."""
-    total = 0.0
-    for r in range(low, high):
-        row = 0.0
-        for j in range(marginals.shape[1]):
-            row += table[gold[r], j] * marginals[r, j]
-        total += weight[r] * row
-    return total
