@@ -120,7 +120,7 @@ def test_warm_passes_are_ordinary_steps():
         assert state.dual == pytest.approx(problem.dual(state.hull[0].u, state.hull[0].b))
         duals.append(state.dual)
     assert 0.0 == duals[0] < duals[1] <= duals[-1] <= best
-    assert not problem._parts  # no copy of the data
+    assert not problem._pieces  # no copy of the data
     assert ExcessiveGap(warm=0).init(problem).early is ExcessiveGap("paper").init(problem).early is None
 
 

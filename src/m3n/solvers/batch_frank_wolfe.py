@@ -36,12 +36,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.problem import Answer, Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import HARD, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights, require
 from m3n.solvers.hull import Hull, Point
 
 MOST_BATCHES = 100  # more cost time per pass and save few passes
@@ -52,26 +52,21 @@ RECENT = 0.3  # least weight of the newest w in its moving average
 
 
 @dataclass(frozen=True)
-class BatchFrankWolfeState:
+class BatchFrankWolfeState(UnknownPrimal):
     """The batches' shares of alpha, the centre of the proximal term, and what the certificate is made of."""
 
     shares: tuple[Point, ...]  # (u_j, b_j)
-    z: np.ndarray
-    anchor: np.ndarray  # w when z last moved
+    z: Weights
+    anchor: Weights  # w when z last moved
     kappa: float  # NaN until the first visit
     hull: Hull
-    w: np.ndarray  # the moving average
+    w: Weights  # the moving average
     dual: float
     estimate: float = np.inf  # sum of the gaps of the last pass
     target: float = np.inf  # its value when z last moved
     waited: int = 0  # passes since then
     passes: int = 0
     moved: bool = True
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
 
     @property
     def stalled(self) -> bool:
@@ -81,6 +76,11 @@ class BatchFrankWolfeState:
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"proximal_gap_estimate": self.estimate, "kappa": self.kappa, "batches": float(len(self.shares))}
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what does not fit the problem."""
+        require(0 < len(self.shares) <= problem.n, f"{len(self.shares)} batches of {problem.n} examples")
+        require(all(len(share.u) == problem.dim for share in self.shares), "a batch has another number of weights")
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     memory: int = 8
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "proximal_gap_estimate"
-    rate: ClassVar[str] = "R^2 / (lam eps)"
-    exponent: ClassVar[float | None] = -1.0
+    requires = HARD
+    rescales = True
+    native = "proximal_gap_estimate"
+    rate = "R^2 / (lam eps)"
+    exponent = -1.0
 
     def __post_init__(self) -> None:
         if self.batches is not None and self.batches < 1:
@@ -127,7 +127,9 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
         zero = np.zeros(problem.dim)
         shares = (Point(zero, 0.0),) * self._count(problem)
         kappa = np.nan if self.proximity is None else self.proximity
-        return BatchFrankWolfeState(shares, zero, zero, kappa, Hull.gold(problem), zero, 0.0)
+        return BatchFrankWolfeState(
+            shares=shares, z=zero, anchor=zero, kappa=kappa, hull=Hull.gold(problem), w=zero, dual=0.0
+        )
 
     def step(self, problem: Problem, state: BatchFrankWolfeState) -> BatchFrankWolfeState:
         """One pass: a visit to every batch, then perhaps a move of the centre."""

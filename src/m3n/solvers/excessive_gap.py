@@ -50,13 +50,12 @@ Reference: Zhang, Saha, Vishwanathan, "Faster Rates for Training Max-Margin Mark
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState
 from m3n.solvers.excessive_gap_state import ExcessiveGapState, holds, smoothed_at, warming
 from m3n.solvers.hull import Point, bordered
@@ -105,10 +104,10 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     warm: int = 5
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    native: ClassVar[str | None] = "bound"
-    rate: ClassVar[str] = "sqrt(log|Y| / (lam eps))"
-    exponent: ClassVar[float | None] = -2.0
+    requires = SOFT
+    native = "bound"
+    rate = "sqrt(log|Y| / (lam eps))"
+    exponent = -2.0
 
     def __post_init__(self) -> None:
         if self.schedule not in ("adaptive", "paper"):
@@ -145,9 +144,20 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.adaptive else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), 0.0, -np.inf, lipschitz, ceiling,
-            scale=scale, log_z=start.value, diameter=diameter,
-        )  # fmt: skip
+            w=w,
+            mu=lipschitz,
+            smoothed=np.inf,
+            hull=(),
+            gram=np.empty((0, 0)),
+            oracle=Point(w, 0.0),
+            divergence=0.0,
+            dual=-np.inf,
+            lipschitz=lipschitz,
+            ceiling=ceiling,
+            scale=scale,
+            log_z=start.value,
+            diameter=diameter,
+        )
         if self.adaptive and self.warm and problem.worst_loss > 0.0 and diameter > 0.0:
             return warming(template, self._batches(problem).init(problem))
         return self._first(problem, template)

@@ -8,23 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.problem import Problem
+from m3n.solvers.base import UnknownPrimal
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfeState
-from m3n.solvers.hull import Point
+from m3n.solvers.forms import Square, Weights, require
+from m3n.solvers.hull import Point, check_points
 
 
 @dataclass(frozen=True)
-class ExcessiveGapState:
+class ExcessiveGapState(UnknownPrimal):
     """The iterate (w, alpha, mu) with what the next step needs.
 
     ``hull`` holds alpha first and then the kept oracle answers, ``gram`` their inner products; ``oracle`` is the point
     of alpha_mu(w). While ``early`` is there the run is still warming up: w, hull and dual are true, mu is infinite.
     """
 
-    w: np.ndarray
+    w: Weights
     mu: float
     smoothed: float  # J_mu(w)
     hull: tuple[Point, ...]
-    gram: np.ndarray
+    gram: Square
     oracle: Point
     divergence: float  # d(alpha_mu(w)): KL(alpha_mu(w) || q) plus the shift of d
     dual: float  # D(alpha)
@@ -40,11 +42,6 @@ class ExcessiveGapState:
     early: BatchFrankWolfeState | None = None  # the warm passes' state
 
     @property
-    def primal(self) -> float:
-        """Unknown: the exp-oracle gives J_mu only."""
-        return np.nan
-
-    @property
     def stalled(self) -> bool:
         """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
         return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
@@ -57,6 +54,11 @@ class ExcessiveGapState:
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"mu": self.mu, "lipschitz": self.lipschitz, "steps": self.k, "bound": self.bound}
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what does not fit the problem."""
+        check_points(problem, self.hull, self.gram)
+        require(len(self.oracle.u) == problem.dim, "the oracle's answer has another number of weights")
 
 
 def warming(state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveGapState:

@@ -45,13 +45,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.problem import Problem
 from m3n.solvers import online_eg
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, Solver
+from m3n.solvers.forms import Weights
 from m3n.solvers.gibbs import Gibbs
 from m3n.solvers.online_eg import OnlineState
 
@@ -60,7 +60,7 @@ from m3n.solvers.online_eg import OnlineState
 class ExponentiatedGradientState:
     """alpha as a Gibbs distribution, the weights to certify and the step size."""
 
-    w: np.ndarray
+    w: Weights
     primal: float
     alpha: Gibbs
     dual: float  # D(alpha)
@@ -107,12 +107,12 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     shrink: float = 0.5
     grow: float = 1.05
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "dual"
-    rate: ClassVar[str] = "log|Y| / (lam eps)"
-    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
-    exponent: ClassVar[float | None] = -1.0
+    requires = SOFT
+    requires_smooth = SOFT
+    native = "dual"
+    rate = "log|Y| / (lam eps)"
+    rate_smooth = "log(1/eps) / lam"
+    exponent = -1.0
 
     def __post_init__(self) -> None:
         if self.strength is not None and not self.strength >= 0:
@@ -129,7 +129,10 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
         alpha = Gibbs.at(problem, zero, 1.0 / heat if heat else -strength / (problem.worst_loss or 1.0))
         safe = 1.0 / (problem.radius**2 / problem.lam + heat or 1.0)  # with psi = 0 any size will do
         dual = problem.dual(alpha.u, alpha.offset)
-        return _with_weights(problem, ExponentiatedGradientState(zero, np.nan, alpha, dual, safe, safe, strength))
+        first = ExponentiatedGradientState(
+            w=zero, primal=np.nan, alpha=alpha, dual=dual, eta=safe, safe=safe, strength=strength
+        )
+        return _with_weights(problem, first)
 
     def step(
         self, problem: Problem, state: ExponentiatedGradientState | OnlineState

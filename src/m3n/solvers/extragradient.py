@@ -47,12 +47,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights, require
 from m3n.solvers.gibbs import Gibbs
 from m3n.solvers.hull import Hull, Point, mixed
 
@@ -66,16 +66,16 @@ FASTEST, USUAL, SLOWEST = 10.0, 1.2, 0.1  # bounds on the change of eta: while s
 class Pair:
     """A point of the saddle: weights and a distribution."""
 
-    w: np.ndarray
+    w: Weights
     alpha: Gibbs
 
 
 @dataclass(frozen=True)
-class ExtragradientState:
+class ExtragradientState(UnknownPrimal):
     """The point from which the next step starts, and the averages."""
 
     here: Pair
-    w: np.ndarray  # average of the w_z
+    w: Weights  # average of the w_z
     average: Point  # of the alpha_z, with the same weights
     recent: Point  # of the alpha_z, the late ones counting more
     hull: Hull
@@ -90,11 +90,6 @@ class ExtragradientState:
     exhausted: bool = False  # a step was refused that cannot fail
 
     @property
-    def primal(self) -> float:
-        """Unknown: the exp-oracle gives J_mu only."""
-        return np.nan
-
-    @property
     def stalled(self) -> bool:
         """A step failed that theory guarantees, or nothing is left: the rest is rounding."""
         return self.exhausted or self.duality_gap <= 1e-15 * abs(self.dual)
@@ -103,15 +98,20 @@ class ExtragradientState:
     def metrics(self) -> Mapping[str, float]:
         return {"duality_gap": self.duality_gap, "eta": self.eta, "steps": self.steps}
 
+    def check(self, problem: Problem) -> None:
+        """Refuse what does not fit the problem."""
+        lengths = {len(self.average.u), len(self.recent.u)}
+        require(lengths == {problem.dim}, "an average has another number of weights")
+
 
 @dataclass(frozen=True)
 class Extragradient(Solver[ExtragradientState]):
     """Dual extragradient method on the saddle point of a max-margin network. It has no settings."""
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    native: ClassVar[str | None] = "duality_gap"
-    rate: ClassVar[str] = "log|Y| / eps"
-    exponent: ClassVar[float | None] = -1.0
+    requires = SOFT
+    native = "duality_gap"
+    rate = "log|Y| / eps"
+    exponent = -1.0
 
     def init(self, problem: Problem) -> ExtragradientState:
         """w = 0 and the uniform distribution."""
@@ -119,8 +119,18 @@ class Extragradient(Solver[ExtragradientState]):
         omega = GUESS * problem.worst_loss / problem.lam / (problem.log_size or 1.0) or 1.0
         safe = 1.0 / (problem.radius * np.sqrt(omega) + problem.lam * omega)
         nothing, hull = Point(zero, 0.0), Hull.gold(problem)
-        here = Pair(zero, Gibbs.at(problem, zero, 0.0))
-        return ExtragradientState(here, zero, nothing, nothing, hull, hull.dual(problem), np.inf, safe, omega, safe)
+        return ExtragradientState(
+            here=Pair(zero, Gibbs.at(problem, zero, 0.0)),
+            w=zero,
+            average=nothing,
+            recent=nothing,
+            hull=hull,
+            dual=hull.dual(problem),
+            duality_gap=np.inf,
+            eta=safe,
+            omega=omega,
+            safe=safe,
+        )
 
     def step(self, problem: Problem, state: ExtragradientState) -> ExtragradientState:
         """Two exp-oracle passes: a step, or one that is refused and shrinks the step size."""

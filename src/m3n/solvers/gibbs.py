@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.problem import Problem
+from m3n.solvers.forms import Weights
 
 ROUNDING = 1e-14  # relative error of sums over the data
 
@@ -20,10 +21,10 @@ ROUNDING = 1e-14  # relative error of sums over the data
 class Gibbs:
     """A member of the family, and what one pass says about it."""
 
-    v: np.ndarray
+    v: Weights
     c: float
     log_z: float  # mean over the examples of log sum_y exp{ c ell - <v, psi> }
-    u: np.ndarray  # w(alpha)
+    u: Weights  # w(alpha)
     loss: float  # sum ell alpha
     offset: float  # loss + T H(alpha)
 
@@ -32,7 +33,7 @@ class Gibbs:
         """One exp-oracle pass."""
         answer = problem.soft(v, 1.0, loss_scale=c)
         u = problem.combine([1 / problem.lam], [answer.vector])
-        return cls(v, c, answer.value, u, answer.loss, answer.offset)
+        return cls(v=v, c=c, log_z=answer.value, u=u, loss=answer.loss, offset=answer.offset)
 
     @property
     def rounding(self) -> float:

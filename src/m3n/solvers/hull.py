@@ -17,13 +17,14 @@ import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
+from m3n.solvers.forms import Square, Vector, require
 
 
 @dataclass(frozen=True)
 class Point:
     """A dual point as D sees it: u = w(alpha) and b = sum ell alpha + T H(alpha)."""
 
-    u: np.ndarray
+    u: Vector
     b: float
 
 
@@ -32,7 +33,11 @@ class Hull:
     """Dual points, the best mixture of earlier ones first, with the Gram matrix of their u's."""
 
     points: tuple[Point, ...]
-    gram: np.ndarray
+    gram: Square
+
+    def check(self, problem: Problem) -> None:
+        """Refuse points that do not fit the problem and each other."""
+        check_points(problem, self.points, self.gram)
 
     @classmethod
     def gold(cls, problem: Problem) -> Hull:
@@ -69,3 +74,9 @@ def bordered(gram: np.ndarray, column: list[float]) -> np.ndarray:
     bigger[:-1, :-1] = gram
     bigger[-1] = bigger[:, -1] = column
     return bigger
+
+
+def check_points(problem: Problem, points: Sequence[Point], gram: np.ndarray) -> None:
+    """Refuse dual points, read from a file, that do not fit the problem or their Gram matrix."""
+    require(all(len(point.u) == problem.dim for point in points), "a dual point has another number of weights")
+    require(len(points) > 0 and gram.shape == (len(points), len(points)), "the Gram matrix is not that of the points")

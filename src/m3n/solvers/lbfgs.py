@@ -27,12 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.forms import Weights
 from m3n.solvers.hull import Hull, Point
 
 ARMIJO, WOLFE = 1e-4, 0.9  # the usual constants: almost any decrease will do, the slope must flatten a little
@@ -46,8 +46,8 @@ SOLVED = 1e-8  # of mu log|Y|: closer to the smoothed optimum there is nothing t
 class Change:
     """What one step changed: s in w, y in the gradient; rho = 1/<s, y>."""
 
-    s: np.ndarray
-    y: np.ndarray
+    s: Weights
+    y: Weights
     rho: float
 
 
@@ -55,9 +55,9 @@ class Change:
 class Place:
     """What one pass says about weights w."""
 
-    w: np.ndarray
+    w: Weights
     value: float  # F(w)
-    gradient: np.ndarray
+    gradient: Weights
     alpha: Point
 
 
@@ -68,10 +68,10 @@ class LBFGSState:
     place: Place
     changes: tuple[Change, ...]
     hull: Hull
-    dual: float
-    primal: float  # J(w) at T > 0
-    gradient_norm: float
     mu: float  # temperature of F
+    dual: float = -np.inf
+    primal: float = np.nan  # J(w) at T > 0
+    gradient_norm: float = np.inf
     steps: int = 0
     exhausted: bool = False  # the line search failed
     solved: bool = False  # up to rounding, or at T = 0 far below the smoothing error
@@ -92,7 +92,7 @@ class LBFGSState:
 
 
 @dataclass(frozen=True)
-class LBFGS(Solver[LBFGSState]):
+class LBFGS(FromWeights[LBFGSState]):
     """L-BFGS for CRFs, and for max-margin networks smoothed with a fixed temperature.
 
     Parameters
@@ -108,11 +108,11 @@ class LBFGS(Solver[LBFGSState]):
     memory: int = 10
     mu: float | None = None
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "gradient_norm"
-    rate: ClassVar[str] = "log(1/eps) for fixed mu"
-    rate_smooth: ClassVar[str] = "log(1/eps)"
+    requires = SOFT
+    requires_smooth = SOFT
+    native = "gradient_norm"
+    rate = "log(1/eps) for fixed mu"
+    rate_smooth = "log(1/eps)"
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -120,19 +120,11 @@ class LBFGS(Solver[LBFGSState]):
         if self.mu is not None and not 0.0 < self.mu < np.inf:
             raise ValueError(f"mu must be positive and finite, got {self.mu}")
 
-    def init(self, problem: Problem) -> LBFGSState:
-        """w = 0."""
-        return self.start_at(problem, np.zeros(problem.dim))
-
-    def restart(self, problem: Problem, state: LBFGSState) -> LBFGSState:
-        """The weights of the earlier run."""
-        return self.start_at(problem, state.w)
-
     def start_at(self, problem: Problem, w: np.ndarray) -> LBFGSState:
         """Given weights, nothing remembered."""
         mu = self._mu(problem)
         place = _look(problem, w, mu)
-        state = LBFGSState(place, (), Hull.gold(problem), -np.inf, np.nan, np.inf, mu)
+        state = LBFGSState(place=place, changes=(), hull=Hull.gold(problem), mu=mu)
         return self._judged(problem, state)
 
     def step(self, problem: Problem, state: LBFGSState) -> LBFGSState:

@@ -33,12 +33,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.forms import Weights
 
 ARMIJO = 1e-4  # the usual constant: almost any decrease will do
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -50,9 +50,9 @@ CURVED = 1e-12  # of |s| |y|: less curvature than this is rounding
 class Place:
     """What one pass says about weights w."""
 
-    w: np.ndarray
+    w: Weights
     value: float  # J(w)
-    gradient: np.ndarray  # of F
+    gradient: Weights  # of F
     dual: float
 
 
@@ -61,8 +61,8 @@ class OWLQNState:
     """Where the method stands and what it remembers."""
 
     place: Place
-    changes: tuple[tuple[np.ndarray, np.ndarray], ...]  # s and y of the last steps
-    pseudo_gradient: np.ndarray
+    changes: tuple[tuple[Weights, Weights], ...]  # s and y of the last steps
+    pseudo_gradient: Weights
     dual: float  # the best so far
     steps: int = 0
     exhausted: bool = False  # the line search failed
@@ -88,7 +88,7 @@ class OWLQNState:
 
 
 @dataclass(frozen=True)
-class OWLQN(Solver[OWLQNState]):
+class OWLQN(FromWeights[OWLQNState]):
     """Orthant-wise quasi-Newton method for CRFs with an l1 penalty or an elastic net.
 
     Parameters
@@ -99,12 +99,13 @@ class OWLQN(Solver[OWLQNState]):
 
     memory: int = 10
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "pseudo_gradient_norm"
-    rate: ClassVar[str] = "none: for CRFs only"
-    rate_smooth: ClassVar[str] = "log(1/eps) once the zeros are found"
-    takes_l1: ClassVar[bool] = True
+    requires = SOFT
+    requires_smooth = SOFT
+    native = "pseudo_gradient_norm"
+    rate = "none: for CRFs only"
+    rate_smooth = "log(1/eps) once the zeros are found"
+    takes_l1 = True
+    smooth_only = True
 
     def __post_init__(self) -> None:
         if self.memory < 1:
@@ -114,22 +115,10 @@ class OWLQN(Solver[OWLQNState]):
     def restriction(self) -> str:
         return "needs a smooth risk: it trains CRFs only, whose temperature is positive"
 
-    def oracles(self, temperature: float) -> frozenset[str] | None:
-        """None at temperature 0."""
-        return self.requires_smooth if temperature else None
-
-    def init(self, problem: Problem) -> OWLQNState:
-        """w = 0."""
-        return self.start_at(problem, np.zeros(problem.dim))
-
     def start_at(self, problem: Problem, w: np.ndarray) -> OWLQNState:
         """Given weights; a weight that is zero may become nonzero."""
         place = _look(problem, w)
         return OWLQNState(place, (), pseudo_gradient(w, place.gradient, problem.l1), max(place.dual, 0.0))
-
-    def restart(self, problem: Problem, state: OWLQNState) -> OWLQNState:
-        """The weights of the earlier run."""
-        return self.start_at(problem, state.w)
 
     def step(self, problem: Problem, state: OWLQNState) -> OWLQNState:
         """A direction and a line search along it: one pass, rarely a few."""

@@ -33,6 +33,7 @@ import scipy.sparse
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
+from m3n.solvers.forms import Numbers, Square, Vector, Weights, require
 
 ACCURACY = 1e-14  # of the programme in its own units: nearly all of the digits, at two more iterations than 1e-10
 ACCEPTABLE = 1e-9  # what is tried where rounding forbids that: the bound stays true, only a little lower
@@ -51,16 +52,28 @@ class Plane:
 class Planes:
     """Planes with a weight each; never changed in place."""
 
-    vectors: tuple[np.ndarray, ...]
-    offsets: np.ndarray  # (planes,)
-    gram: np.ndarray  # (planes, planes) inner products of the vectors
-    weights: np.ndarray  # (planes,) x, a point of the simplex
-    idle: np.ndarray  # (planes,) for how many programmes a plane has had no weight
+    vectors: tuple[Weights, ...]
+    offsets: Vector  # (planes,)
+    gram: Square  # (planes, planes) inner products of the vectors
+    weights: Vector  # (planes,) x, a point of the simplex
+    idle: Numbers  # (planes,) for how many programmes a plane has had no weight
+
+    def check(self, problem: Problem) -> None:
+        """Refuse arrays of different lengths."""
+        count = len(self.vectors)
+        lengths = {len(self.offsets), len(self.weights), len(self.idle), *self.gram.shape}
+        require(count > 0 and lengths == {count}, f"there are {count} planes, but numbers of others")
 
     @classmethod
     def gold(cls, problem: Problem) -> Planes:
         """The plane R >= 0 of the gold labelling, with all weight."""
-        return cls((np.zeros(problem.dim),), np.zeros(1), np.zeros((1, 1)), np.ones(1), np.zeros(1, np.int64))
+        return cls(
+            vectors=(np.zeros(problem.dim),),
+            offsets=np.zeros(1),
+            gram=np.zeros((1, 1)),
+            weights=np.ones(1),
+            idle=np.zeros(1, np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -83,8 +96,8 @@ class Planes:
         vectors = (*self.vectors, plane.vector)
         row = [problem.inner(plane.vector, vector) for vector in vectors]
         gram = np.block([[self.gram, np.array(row[:-1])[:, None]], [np.array(row)]])
-        added = np.append(self.offsets, plane.offset), gram, np.append(self.weights, 0.0), np.append(self.idle, 0)
-        return Planes(vectors, *added)
+        offsets, weights = np.append(self.offsets, plane.offset), np.append(self.weights, 0.0)
+        return Planes(vectors=vectors, offsets=offsets, gram=gram, weights=weights, idle=np.append(self.idle, 0))
 
     def solved(self, lam: float) -> Planes:
         """The same planes with the weights that minimise the model."""
@@ -116,7 +129,8 @@ class Planes:
             return self
         vectors = tuple(self.vectors[k] for k in chosen)
         gram = self.gram[np.ix_(chosen, chosen)]
-        return Planes(vectors, self.offsets[chosen], gram, self.weights[chosen], self.idle[chosen])
+        kept = {"offsets": self.offsets[chosen], "weights": self.weights[chosen], "idle": self.idle[chosen]}
+        return Planes(vectors=vectors, gram=gram, **kept)
 
 
 def maximize(quadratic: np.ndarray, linear: np.ndarray, start: np.ndarray) -> np.ndarray:

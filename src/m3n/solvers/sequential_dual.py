@@ -41,17 +41,15 @@ Lampert, "A multi-plane block-coordinate Frank-Wolfe algorithm for training stru
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.compiled.sweeps.caches import Caches, Touched
 from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
-from m3n.solvers.caches import copied, gold_caches, roomier
+from m3n.solvers.base import HARD, Solver, copied, with_room
+from m3n.solvers.caches import gold_caches, roomier
 from m3n.solvers.hull import Point
 from m3n.solvers.sequential_dual_state import (
     DualHull,
@@ -91,11 +89,11 @@ class SequentialDual(Solver[SequentialDualState]):
     online: int = 3
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    native: ClassVar[str | None] = "duality_gap_estimate"
-    rate: ClassVar[str] = "1 + sqrt(R^2 / (n lam eps))"
-    exponent: ClassVar[float | None] = -2.0
-    certifies: ClassVar[bool] = True
+    requires = HARD
+    native = "duality_gap_estimate"
+    rate = "1 + sqrt(R^2 / (n lam eps))"
+    exponent = -2.0
+    certifies = True
 
     def __post_init__(self) -> None:
         if self.proximity is not None and not 0.0 <= self.proximity < np.inf:
@@ -185,13 +183,12 @@ class _Visits:
 
     def online(self, order: np.ndarray, stamp: int, scale: float) -> None:
         """Visits with the oracle at the newest weights."""
-        golds = self.blocks.gold, self.blocks.gold_counts
+        golds, changed = (self.blocks.gold, self.blocks.gold_counts), (self.w, self.progress, self.gaps, self.zeros)
 
-        def visit(at: int) -> int:
-            changed = self.w, self.progress, self.gaps, self.zeros
-            return self.problem.visit(online, self.caches, self.support, *golds, order, at, stamp, scale, *changed)
+        def visit(caches: Caches, at: int) -> int:
+            return self.problem.visit(online, caches, self.support, *golds, order, at, stamp, scale, *changed)
 
-        self._with_room(visit, len(order))
+        self.caches = with_room(self.caches, len(order), visit, self._roomier)
         self.problem.count(hard=len(order))
 
     def cached(self, order: np.ndarray, stamp: int, scale: float) -> float:
@@ -204,24 +201,19 @@ class _Visits:
         """Answers of the oracle for all examples join the caches."""
         blocks = self.blocks
 
-        def visit(at: int) -> int:
+        def visit(caches: Caches, at: int) -> int:
             given = blocks.gold, blocks.gold_counts, at, stamp, found, counts, self.zeros
-            return learn(blocks.rows, blocks.costs, self.caches, self.support, *given)
+            return learn(blocks.rows, blocks.costs, caches, self.support, *given)
 
-        self._with_room(visit, self.problem.n)
+        self.caches = with_room(self.caches, self.problem.n, visit, self._roomier)
 
     def settle(self) -> np.ndarray:
         """u and the loss from the caches alone: sums that visits keep would drift."""
         u, self.progress.loss[0] = _dual_point(self.problem, self.caches, self.listed)
         return u
 
-    def _with_room(self, visit: Callable[[int], int], size: int) -> None:
-        """A full cache ends the visits early: make room and go on there."""
-        at = 0
-        while at < size:
-            at = visit(at)
-            if at < size:
-                self.caches = roomier(self.caches, 2 * self.blocks.gold.shape[1])
+    def _roomier(self, caches: Caches) -> Caches:
+        return roomier(caches, 2 * self.blocks.gold.shape[1])
 
 
 class _Round:

@@ -15,6 +15,8 @@ from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.compiled.sweeps.caches import Caches
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
+from m3n.solvers.caches import check_caches
+from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
 from m3n.solvers.hull import Point
 
 OUTER = 3  # sweeps between two moves of the centre
@@ -30,8 +32,8 @@ ROUNDING = 1e-15
 class Iterate:
     """The iterate of the visits, and the weighted average of iterates."""
 
-    point: np.ndarray
-    average: np.ndarray
+    point: Vector
+    average: Vector
     loss: float = 0.0  # b = sum ell alpha
     averaged: int = 0  # k: iterates in the average
 
@@ -46,8 +48,8 @@ class Proximal:
     """The term kappa/2 |w - z|^2."""
 
     kappa: float
-    centre: np.ndarray  # z
-    previous: np.ndarray  # the iterate when the centre moved last
+    centre: Vector  # z
+    previous: Vector  # the iterate when the centre moved last
 
     def dual_weights(self, lam: float, w: np.ndarray) -> np.ndarray:
         """u = w(alpha) of an iterate."""
@@ -124,10 +126,10 @@ class Schedule:
 class SequentialDualState:
     """alpha in the caches, the iterate, and what the certificate needs."""
 
-    w: np.ndarray  # (dim,) the weighted average of the iterates, or u of the best dual point
+    w: Weights  # the weighted average of the iterates, or u of the best dual point
     caches: Caches
-    support: np.ndarray  # numbers of the weights that cached outputs touch
-    gaps: np.ndarray  # (n,) spread of the scores at the last visit
+    support: Support  # numbers of the weights that cached outputs touch
+    gaps: Spreads  # spread of the scores at the last visit
     iterate: Iterate
     proximal: Proximal
     hull: DualHull
@@ -149,6 +151,14 @@ class SequentialDualState:
     def metrics(self) -> Mapping[str, float]:
         outputs = float(self.caches.used.mean())
         return {"duality_gap_estimate": self.estimate, "outputs": outputs, "kappa": self.proximal.kappa}
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what does not fit the problem."""
+        check_caches(problem.blocks, self.caches)
+        require(len(np.unique(self.support)) == len(self.support), "the support has a weight twice")
+        iterate, term, hull = self.iterate, self.proximal, self.hull
+        vectors = iterate.point, iterate.average, term.centre, term.previous, hull.mean.u, hull.best.u
+        require(max(map(len, vectors)) <= len(self.support), "a vector is longer than the support")
 
 
 def wide(values: np.ndarray, size: int) -> np.ndarray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from m3n.problem import Problem
 from m3n.solvers import n_slack, one_slack
-from m3n.solvers.base import Solver
+from m3n.solvers.base import HARD, Solver
 
 StructSVMState = one_slack.OneSlackState | n_slack.NSlackState
 
@@ -39,11 +39,11 @@ class StructSVM(Solver[StructSVMState]):
     batch: float = 0.1
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "violation"
-    rate: ClassVar[str] = "G^2 / (lam eps^2)"
-    exponent: ClassVar[float | None] = -0.5
+    requires = HARD
+    rescales = True
+    native = "violation"
+    rate = "G^2 / (lam eps^2)"
+    exponent = -0.5
 
     def __post_init__(self) -> None:
         if self.slack not in ("one", "n"):
