@@ -40,10 +40,12 @@ def check_fit(problem: Problem, solver: Solver[Any]) -> None:
     missing = needed - problem.oracles
     if missing:
         names = " and the ".join(ORACLE_NAMES[oracle] for oracle in sorted(missing))
-        raise MissingOracle(f"{name} needs the {names}, which {structure} does not offer")
-    evaluation = "soft" if problem.temperature else "hard"
-    if evaluation not in problem.oracles:
-        raise MissingOracle(f"a certificate needs the {ORACLE_NAMES[evaluation]}, which {structure} does not offer")
+        raise MissingOracle(f"{name} needs the {names}, which {structure} does not offer; {_choices(problem)}")
+    if _evaluation(problem) not in problem.oracles:
+        raise MissingOracle(
+            f"a certificate needs the {ORACLE_NAMES[_evaluation(problem)]}, which {structure} does not offer; "
+            f"{_choices(problem)}"
+        )
 
 
 def _check_l1(problem: Problem, solver: Solver[Any]) -> None:
@@ -60,5 +62,17 @@ def _check_l1(problem: Problem, solver: Solver[Any]) -> None:
         raise WrongObjective(f"{name} is for problems with an l1 penalty, here l1 = 0: choose {instead} or 'auto'")
 
 
+def _choices(problem: Problem) -> str:
+    fitting = _fitting(problem)
+    return f"choose from {fitting}" if fitting else f"no solver can go on at temperature {problem.temperature:g}"
+
+
 def _fitting(problem: Problem) -> list[str]:
-    return sorted(kind.__name__ for kind in BY_NAME.values() if kind().fits(problem))
+    """Those that fit, if their weights can be certified."""
+    certain = _evaluation(problem) in problem.oracles
+    return sorted(kind.__name__ for kind in BY_NAME.values() if certain and kind().fits(problem))
+
+
+def _evaluation(problem: Problem) -> str:
+    """The oracle that certificates call."""
+    return "soft" if problem.temperature else "hard"
