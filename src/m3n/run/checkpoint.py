@@ -148,11 +148,11 @@ def _plain_dtype(text: str, *_: object) -> np.dtype[Any]:
 
 def _check(problem: Problem, found: Result) -> None:
     """Refuse what no run of the solver on the problem has written."""
-    Form(float, ("dim",)).check(problem, found.w, "w")
-    kinds = {"certificate": Certificate, "status": Status, "trace": list, "solver": Solver}
+    kinds = {"w": np.ndarray, "certificate": Certificate, "status": Status, "trace": list, "solver": Solver}
     for name, kind in kinds.items():
         if not isinstance(getattr(found, name), kind):
             raise BadState(f"{name} is a {type(getattr(found, name)).__name__}")
     if not all(isinstance(record, Record) for record in found.trace):
         raise BadState("the trace holds something else than records")
+    Form(float, ("dim",))(problem, found.w, "w")
     check_state(problem, found.solver, found.state)

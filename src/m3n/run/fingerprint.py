@@ -101,7 +101,7 @@ def digest(thing: Any) -> str:
     thing : object
         Numbers, strings, arrays, SciPy matrices, collections, and objects with attributes of these kinds.
     """
-    found = hashlib.blake2b(digest_size=16)
+    found = hashlib.sha256()  # which processors have instructions for
     for piece in _pieces(thing, ()):
         found.update(piece)
     return found.hexdigest()
@@ -124,9 +124,13 @@ def _pieces(thing: Any, above: tuple[int, ...]) -> Iterator[Any]:
 
 
 def _memory(array: np.ndarray) -> Iterator[Any]:
-    """Numbers as 64 bits, however they are kept: maps may share equal arrays of other types."""
-    kind = {"b": np.int64, "i": np.int64, "u": np.int64, "f": np.float64}.get(array.dtype.kind, array.dtype)
-    flat = array.reshape(-1)
+    """The numbers in the smallest of two widths that holds them: maps may share equal arrays of other types."""
+    kind, flat = array.dtype, array.reshape(-1)
+    if kind.kind in "biu":
+        short = flat.max(initial=0) < 1 << 31 and flat.min(initial=0) >= -1 << 31
+        kind = np.dtype(np.int32 if short else np.int64)
+    elif kind.kind == "f":
+        kind = np.dtype(np.float64)
     for start in range(0, flat.size, CHUNK):
         yield np.ascontiguousarray(flat[start : start + CHUNK], dtype=kind).view(np.uint8).data
 

@@ -241,10 +241,9 @@ class _Run:
 
     def take_over(self, earlier: Result) -> None:
         """Go on where an earlier run stopped, if that was one of this problem with this solver."""
-        if type(earlier.solver) is not type(self.solver):
-            raise ValueError(
-                f"cannot resume a run of {type(earlier.solver).__name__} with {type(self.solver).__name__}"
-            )
+        theirs, ours = type(earlier.solver), type(self.solver)
+        if theirs is not ours:
+            raise ValueError(f"cannot resume a run of {theirs.__name__} with {ours.__name__}")
         difference = earlier.fingerprint.difference(self.fingerprint) if earlier.fingerprint else ""
         if difference:
             raise ValueError(f"cannot resume: the earlier result belongs to another problem or solver ({difference})")
@@ -343,15 +342,9 @@ class _Run:
         self.trace.append(record)
         self.patience = _patience(self.trace, self.tol)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
-        snapshot = Snapshot(
-            record=record,
-            w=_read_only(self.w),
-            tol=self.tol,
-            max_passes=self.goal.max_passes,
-            max_seconds=self.goal.max_seconds,
-            state=self.state,
-            result=None if self.state is None else self._result(Status.INTERRUPTED),
-        )
+        result = None if self.state is None else self._result(Status.INTERRUPTED)
+        limits = {"tol": self.tol, "max_passes": self.goal.max_passes, "max_seconds": self.goal.max_seconds}
+        snapshot = Snapshot(record=record, w=_read_only(self.w), state=self.state, result=result, **limits)
         begin = time.perf_counter()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += time.perf_counter() - begin
@@ -389,34 +382,20 @@ class _Run:
         known_so_far = {} if self.state is None else self.state.metrics
         metrics = {name: value for name, value in known_so_far.items() if np.isfinite(value)}
         hard, soft = self.calls
+        known = self.certificate
         return Record(
-            passes=self.passes,
-            seconds=time.perf_counter() - self.begin,
-            hard_calls=hard,
-            soft_calls=soft,
-            primal=self.certificate.primal,
-            dual=self.certificate.dual,
-            gap=self.certificate.gap,
-            evaluation_seconds=self.evaluation_seconds,
-            evaluation_calls=self.evaluation_calls,
-            metrics=metrics,
-        )
+            passes=self.passes, seconds=time.perf_counter() - self.begin, hard_calls=hard, soft_calls=soft,
+            primal=known.primal, dual=known.dual, gap=known.gap, metrics=metrics,
+            evaluation_seconds=self.evaluation_seconds, evaluation_calls=self.evaluation_calls,
+        )  # fmt: skip
 
     def _result(self, status: Status) -> Result:
         hard, soft = self.calls
         return Result(
-            w=self.w,
-            certificate=self.certificate,
-            status=status,
-            trace=self.trace,
-            hard_calls=hard,
-            soft_calls=soft,
-            seconds=time.perf_counter() - self.begin,
-            solver=self.solver,
-            reason=self.reason,
-            state=self.state,
-            fingerprint=self.fingerprint,
-        )
+            w=self.w, certificate=self.certificate, status=status, trace=self.trace, hard_calls=hard,
+            soft_calls=soft, seconds=time.perf_counter() - self.begin, solver=self.solver, reason=self.reason,
+            state=self.state, fingerprint=self.fingerprint,
+        )  # fmt: skip
 
 
 def _patience(trace: list[Record], tol: float) -> float:

@@ -244,17 +244,9 @@ class _SaddleRun:
         """What is returned."""
         last = self.trace[-1]
         return SaddleResult(
-            w=self.w,
-            alpha=self.alpha,
-            primal=self.primal,
-            dual=self.dual,
-            mu=last.mu,
-            iterations=last.k,
-            bound=last.bound,
-            status=status,
-            trace=tuple(self.trace),
-            redone=self.state.redone,
-        )
+            w=self.w, alpha=self.alpha, primal=self.primal, dual=self.dual, mu=last.mu, iterations=last.k,
+            bound=last.bound, status=status, trace=tuple(self.trace), redone=self.state.redone,
+        )  # fmt: skip
 
 
 def iterate(saddle: SaddlePoint, schedule: str = "paper") -> Iterator[SaddleState]:

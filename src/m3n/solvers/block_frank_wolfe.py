@@ -34,7 +34,7 @@ from m3n.compiled.sweeps.working_sets import Sets
 from m3n.problem import Problem
 from m3n.solvers.base import HARD, Solver, UnknownPrimal, copied, with_room
 from m3n.solvers.forms import Spreads, Weights
-from m3n.solvers.working_sets import check_sets, dual_point, enlarged, gold_sets, nearer_gold
+from m3n.solvers.working_sets import WorkingSets, dual_point, enlarged, gold_sets, nearer_gold
 
 
 class Order(Protocol):
@@ -122,7 +122,7 @@ class BlockFrankWolfeState(UnknownPrimal):
 
     u: Weights  # w(alpha)
     lag: Weights  # q, see the kernel
-    sets: Sets
+    sets: WorkingSets
     totals: tuple[float, float, float, float]  # b, its lag, P, k
     gaps: Spreads  # n times the block's share of the duality gap at its last visit
     w: Weights  # the weighted average, or w(alpha) where that is optimal
@@ -145,10 +145,6 @@ class BlockFrankWolfeState(UnknownPrimal):
     def metrics(self) -> Mapping[str, float]:
         estimate = float(self.gaps.mean()) if np.isfinite(self.gaps).all() else np.inf
         return {"duality_gap_estimate": estimate, "outputs": float(self.sets.used.mean())}
-
-    def check(self, problem: Problem) -> None:
-        """Refuse what does not fit the problem."""
-        check_sets(problem.blocks, self.sets)
 
 
 @dataclass(frozen=True)
@@ -201,15 +197,9 @@ def _beginning(problem: Problem, sets: Sets, u: np.ndarray, b: float) -> BlockFr
     """Before the first visit."""
     dual = problem.dual(u, b)
     return BlockFrankWolfeState(
-        u=u,
-        lag=np.zeros(problem.dim),
-        sets=sets,
-        totals=(b, 0.0, 1.0, 0.0),
-        gaps=np.full(problem.n, np.inf),
-        w=u,
-        alpha_dual=dual,
-        average_dual=dual,
-    )
+        u=u, lag=np.zeros(problem.dim), sets=sets, totals=(b, 0.0, 1.0, 0.0), gaps=np.full(problem.n, np.inf), w=u,
+        alpha_dual=dual, average_dual=dual,
+    )  # fmt: skip
 
 
 class _Pass:
@@ -245,14 +235,7 @@ class _Pass:
         average = self.problem.combine((1.0, -product), (self.u, self.lag))
         moved = not (self.visited.all() and np.array_equal(self.u, self.before))
         return BlockFrankWolfeState(
-            u=self.u,
-            lag=self.lag,
-            sets=self.sets,
-            totals=(b, lag, product, visits),
-            gaps=self.gaps,
-            w=average if moved else self.u,
-            alpha_dual=self.problem.dual(self.u, b),
-            average_dual=self.problem.dual(average, b - product * lag),
-            passes=self.passes,
-            moved=moved,
-        )
+            u=self.u, lag=self.lag, sets=self.sets, totals=(b, lag, product, visits), gaps=self.gaps,
+            w=average if moved else self.u, passes=self.passes, moved=moved,
+            alpha_dual=self.problem.dual(self.u, b), average_dual=self.problem.dual(average, b - product * lag),
+        )  # fmt: skip

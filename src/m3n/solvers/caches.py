@@ -5,10 +5,13 @@ Kernels change them in place, so a step works on a copy.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from m3n.compiled.sweeps.caches import Caches
 from m3n.packed.ragged import numbers
+from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
 from m3n.solvers.forms import require, require_like, require_slots, require_starts, require_within
 
@@ -59,44 +62,36 @@ def roomier(caches: Caches, needed: int) -> Caches:
     parts, uses, starts[new_slots] = _packed(caches, old_slots, needed)
     size = np.array([lengths[new_slots].sum(dtype=np.int64)])
     return Caches(
-        first=first,
-        used=caches.used,
-        alpha=alpha,
-        losses=losses,
-        seen=seen,
-        starts=starts,
-        lengths=lengths,
-        squares=squares,
-        gram=gram,
-        parts=parts,
-        uses=uses,
-        size=size,
-    )
+        first=first, used=caches.used, alpha=alpha, losses=losses, seen=seen, starts=starts, lengths=lengths,
+        squares=squares, gram=gram, parts=parts, uses=uses, size=size,
+    )  # fmt: skip
 
 
-def check_caches(blocks: Blocks, caches: Caches) -> None:
+def _check(problem: Problem, caches: Caches, where: str) -> None:
     """Refuse caches, read from a file, that would lead compiled visits astray: what they hold serves as indices."""
-    require_like(caches, gold_caches(blocks))
-    slots = require_slots(caches, blocks.n)
-    require_starts(caches.squares, blocks.n, len(caches.gram), "Caches.squares")
-    require((np.diff(caches.squares) == np.diff(caches.first) ** 2).all(), "Caches.squares are no squares")
-    require(caches.size.shape == (1,) and len(caches.uses) == len(caches.parts), "Caches has no pool")
-    require_within(caches.size, 0, len(caches.parts) + 1, "Caches.size")
+    blocks = problem.blocks
+    require_like(caches, gold_caches(blocks), where)
+    slots = require_slots(caches, blocks.n, where)
+    require_starts(caches.squares, blocks.n, len(caches.gram), f"{where}.squares")
+    require((np.diff(caches.squares) == np.diff(caches.first) ** 2).all(), f"{where}.squares are no squares")
+    require(caches.size.shape == (1,) and len(caches.uses) == len(caches.parts), f"{where} has no pool")
+    require_within(caches.size, 0, len(caches.parts) + 1, f"{where}.size")
     same = len(caches.starts) == len(caches.lengths) == len(caches.alpha)
-    require(same, "Caches has arrays of different lengths")
+    require(same, f"{where} has arrays of different lengths")
     starts, lengths = caches.starts[slots], caches.lengths[slots]
-    require_within(starts, 0, caches.size + 1, "Caches.starts")
-    require_within(lengths, 0, caches.size + 1 - starts, "Caches.lengths")
+    require_within(starts, 0, caches.size + 1, f"{where}.starts")
+    require_within(lengths, 0, caches.size + 1 - starts, f"{where}.lengths")
     owner = np.repeat(np.searchsorted(caches.first, slots, side="right") - 1, lengths)
-    _check_lists(blocks, owner, *(pool[numbers(starts, lengths)] for pool in (caches.parts, caches.uses)))
+    places = numbers(starts, lengths)
+    _check_lists(blocks, owner, caches.parts[places], caches.uses[places], where)
 
 
-def _check_lists(blocks: Blocks, owner: np.ndarray, codes: np.ndarray, uses: np.ndarray) -> None:
+def _check_lists(blocks: Blocks, owner: np.ndarray, codes: np.ndarray, uses: np.ndarray, where: str) -> None:
     """The lists of differing parts, of which each belongs to a use of a row by the example."""
     rows, parts = blocks.rows, np.where(codes >= 0, codes, ~codes)
-    require_within(uses, 0, np.diff(rows.first)[owner], "Caches.uses")
+    require_within(uses, 0, np.diff(rows.first)[owner], f"{where}.uses")
     places = rows.first[owner] + uses
-    require_within(parts - rows.place[places], 0, rows.widths[rows.used[places]], "Caches.parts")
+    require_within(parts - rows.place[places], 0, rows.widths[rows.used[places]], f"{where}.parts")
 
 
 def _packed(caches: Caches, slots: np.ndarray, needed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -117,3 +112,6 @@ def _moved(array: np.ndarray, old: np.ndarray, new: np.ndarray, size: int) -> np
 
 def _starts(lengths: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+CachedOutputs = Annotated[Caches, _check]

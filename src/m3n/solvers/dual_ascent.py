@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class Memory:
         Where they began; None at all but gold.
     """
 
-    point: Ascent
+    point: Annotated[Ascent, check_potentials]
     w: Weights
     steps: int
     lam: float
@@ -94,9 +94,8 @@ class Memory:
 
     def check(self, problem: Problem) -> None:
         """Refuse what does not fit the problem."""
-        check_potentials(problem, self.point)
         if self.origin is not None:
-            check_potentials(problem, _begin(problem, self.origin))
+            check_potentials(problem, _begin(problem, self.origin), "origin")
         require(0.0 < self.lam < np.inf, f"the memory belongs to lam={self.lam}")
 
 
@@ -170,15 +169,10 @@ def _gold(problem: Problem) -> Origin:
 def _begin(problem: Problem, origin: Origin) -> Ascent:
     """The dual point before its marginals are known."""
     return Ascent(
-        starts=starts_of(problem),
-        potentials=origin.potentials.copy(),
-        marginals=np.zeros_like(origin.potentials),
-        entropies=np.zeros(problem.n),
-        losses=np.zeros(problem.n),
-        eta=origin.eta.copy(),
-        kappa=origin.kappa.copy(),
+        starts=starts_of(problem), potentials=origin.potentials.copy(), marginals=np.zeros_like(origin.potentials),
+        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta.copy(), kappa=origin.kappa.copy(),
         joint=np.zeros(problem.n, bool),
-    )
+    )  # fmt: skip
 
 
 def _state(problem: Problem, memory: Memory) -> DualAscentState:

@@ -144,20 +144,9 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.adaptive else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w=w,
-            mu=lipschitz,
-            smoothed=np.inf,
-            hull=(),
-            gram=np.empty((0, 0)),
-            oracle=Point(w, 0.0),
-            divergence=0.0,
-            dual=-np.inf,
-            lipschitz=lipschitz,
-            ceiling=ceiling,
-            scale=scale,
-            log_z=start.value,
-            diameter=diameter,
-        )
+            w=w, mu=lipschitz, smoothed=np.inf, hull=(), gram=np.empty((0, 0)), oracle=Point(w, 0.0), divergence=0.0,
+            dual=-np.inf, lipschitz=lipschitz, ceiling=ceiling, scale=scale, log_z=start.value, diameter=diameter,
+        )  # fmt: skip
         if self.adaptive and self.warm and problem.worst_loss > 0.0 and diameter > 0.0:
             return warming(template, self._batches(problem).init(problem))
         return self._first(problem, template)

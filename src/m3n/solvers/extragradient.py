@@ -120,17 +120,9 @@ class Extragradient(Solver[ExtragradientState]):
         safe = 1.0 / (problem.radius * np.sqrt(omega) + problem.lam * omega)
         nothing, hull = Point(zero, 0.0), Hull.gold(problem)
         return ExtragradientState(
-            here=Pair(zero, Gibbs.at(problem, zero, 0.0)),
-            w=zero,
-            average=nothing,
-            recent=nothing,
-            hull=hull,
-            dual=hull.dual(problem),
-            duality_gap=np.inf,
-            eta=safe,
-            omega=omega,
-            safe=safe,
-        )
+            here=Pair(zero, Gibbs.at(problem, zero, 0.0)), w=zero, average=nothing, recent=nothing, hull=hull,
+            dual=hull.dual(problem), duality_gap=np.inf, eta=safe, omega=omega, safe=safe,
+        )  # fmt: skip
 
     def step(self, problem: Problem, state: ExtragradientState) -> ExtragradientState:
         """Two exp-oracle passes: a step, or one that is refused and shrinks the step size."""

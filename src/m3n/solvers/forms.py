@@ -1,7 +1,8 @@
 """What a state must be like, so that compiled code can trust one that was read from a file.
 
-A state declares the types of its fields, and of its arrays the ``Form``. All fields are checked by these declarations,
-down to the last array; a class whose arrays must also fit each other says so in a method ``check(problem)``.
+A state declares the types of its fields, and with ``Annotated`` how arrays and tuples of arrays are checked, arrays
+mostly by their ``Form``. All fields are checked by these declarations, down to the last array; a class whose fields
+must also fit each other says so in a method ``check(problem)``.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ class Form:
     shape: tuple[str, ...] = ("*",)
     below: str = ""
 
-    def check(self, problem: Problem, array: Any, where: str) -> None:
+    def __call__(self, problem: Problem, array: np.ndarray, where: str) -> None:
         """Refuse what is no such array."""
-        require(isinstance(array, np.ndarray) and array.flags.c_contiguous, f"{where} is no plain array")
+        require(array.flags.c_contiguous, f"{where} is no plain array")
         require(array.dtype == np.dtype(self.dtype), f"{where} holds {array.dtype}, not {np.dtype(self.dtype)}")
         wanted = tuple("*" if name == "*" else getattr(problem, name) for name in self.shape)
         fits = array.ndim == len(wanted) and all(a in ("*", b) for a, b in zip(wanted, array.shape, strict=True))
@@ -83,7 +84,8 @@ def _check(problem: Problem, value: Any, kind: Any, where: str) -> None:
     """Whether a value is of a declared type, down to the last array."""
     origin, inside = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        inside[1].check(problem, value, where)
+        _check(problem, value, inside[0], where)
+        inside[1](problem, value, where)
     elif origin in (Union, UnionType):
         fitting = [option for option in inside if _is(value, option)]
         require(len(fitting) == 1, f"{where} is a {type(value).__name__}")
@@ -116,8 +118,7 @@ def fields_of(kind: Any) -> Mapping[str, Any]:
 
 def _is(value: Any, kind: Any) -> bool:
     origin = get_origin(kind)
-    expected = PLAIN.get(kind, (np.ndarray if origin is Annotated else origin) or kind)
-    return isinstance(value, expected)
+    return _is(value, get_args(kind)[0]) if origin is Annotated else isinstance(value, PLAIN.get(kind, origin or kind))
 
 
 def require(fine: Any, what: str) -> None:
@@ -131,11 +132,11 @@ def require_within(numbers: np.ndarray, low: Any, high: Any, where: str) -> None
     require(((numbers >= low) & (numbers < high)).all(), f"{where} has numbers out of range")
 
 
-def require_like(found: Any, pattern: Any) -> None:
+def require_like(found: Any, pattern: Any, where: str) -> None:
     """The arrays of a named tuple must have the types and numbers of dimensions of a pattern."""
     for name, array, like in zip(pattern._fields, found, pattern, strict=True):
         fits = isinstance(array, np.ndarray) and array.dtype == like.dtype and array.ndim == like.ndim
-        require(fits and array.flags.c_contiguous, f"{type(found).__name__}.{name} is no array of {like.dtype}")
+        require(fits and array.flags.c_contiguous, f"{where}.{name} is no array of {like.dtype}")
 
 
 def require_starts(starts: np.ndarray, n: int, size: int, where: str) -> None:
@@ -144,9 +145,9 @@ def require_starts(starts: np.ndarray, n: int, size: int, where: str) -> None:
     require(fits, f"{where} does not cut {size} entries into those of {n} examples")
 
 
-def require_slots(held: Any, n: int) -> np.ndarray:
+def require_slots(held: Any, n: int, where: str) -> np.ndarray:
     """Slots of examples that hold weighted outputs (caches, working sets); the numbers of those in use."""
-    where, slots = type(held).__name__, len(held.alpha)
+    slots = len(held.alpha)
     require_starts(held.first, n, slots, f"{where}.first")
     require(held.used.shape == (n,), f"{where}.used has the shape {held.used.shape}, not ({n},)")
     require_within(held.used, 1, np.diff(held.first) + 1, f"{where}.used")

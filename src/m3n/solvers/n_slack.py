@@ -31,7 +31,7 @@ from m3n.compiled.sweeps.working_sets import Sets, append_violated, set_gaps
 from m3n.problem import Problem
 from m3n.solvers.base import UnknownPrimal, copied, with_room
 from m3n.solvers.forms import Spreads, Visits, Weights
-from m3n.solvers.working_sets import check_sets, enlarged, gold_sets
+from m3n.solvers.working_sets import WorkingSets, enlarged, gold_sets
 
 MOST_SWEEPS = 100  # of the quadratic programme, in one step
 INNER = 0.1  # its precision as a share of eps
@@ -44,7 +44,7 @@ class NSlackState(UnknownPrimal):
 
     w: Weights
     b: float
-    sets: Sets
+    sets: WorkingSets
     dual: float
     eps: float
     violations: Spreads  # of every example's constraint when last visited; inf before
@@ -63,22 +63,13 @@ class NSlackState(UnknownPrimal):
         constraints = float(self.sets.used.sum())
         return {"violation": float(self.violations.max()), "eps": self.eps, "constraints": constraints}
 
-    def check(self, problem: Problem) -> None:
-        """Refuse what does not fit the problem."""
-        check_sets(problem.blocks, self.sets)
-
 
 def init(problem: Problem) -> NSlackState:
     """Working sets with gold alone: w = 0; eps starts at a quarter of J(0)."""
     return NSlackState(
-        w=np.zeros(problem.dim),
-        b=0.0,
-        sets=gold_sets(problem.blocks),
-        dual=0.0,
-        eps=0.25 * problem.worst_loss or 1.0,
-        violations=np.full(problem.n, np.inf),
-        order=np.empty(0, np.int64),
-    )
+        w=np.zeros(problem.dim), b=0.0, sets=gold_sets(problem.blocks), dual=0.0,
+        eps=0.25 * problem.worst_loss or 1.0, violations=np.full(problem.n, np.inf), order=np.empty(0, np.int64),
+    )  # fmt: skip
 
 
 def step(problem: Problem, state: NSlackState, batch: float, seed: int) -> NSlackState:
@@ -96,17 +87,9 @@ def step(problem: Problem, state: NSlackState, batch: float, seed: int) -> NSlac
         w, b = _solve(problem, sets, w.copy(), b, INNER * eps, [seed, state.steps])
     added += int((violations[now] > eps).sum())
     return NSlackState(
-        w=w,
-        b=b,
-        sets=sets,
-        dual=problem.dual(w, b),
-        eps=eps,
-        violations=violations,
-        order=later,
-        rounds=rounds,
-        steps=state.steps + 1,
-        added=added,
-    )
+        w=w, b=b, sets=sets, dual=problem.dual(w, b), eps=eps, violations=violations, order=later, rounds=rounds,
+        steps=state.steps + 1, added=added,
+    )  # fmt: skip
 
 
 def _append(

@@ -33,7 +33,7 @@ from m3n.problem import Problem
 from m3n.solvers.base import copied
 from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
-from m3n.solvers.working_sets import check_sets, gold_sets
+from m3n.solvers.working_sets import WorkingSets, gold_sets
 
 ENOUGH = 0.5  # of the gap; 0.1 wears remembered outputs out: as many passes on OCR and twice as many programmes
 ALL = -1.0  # a violation that every output exceeds
@@ -49,7 +49,7 @@ class OneSlackState:
     dual: float  # optimum with the working set, a lower bound of min J
     planes: Planes  # the working set, the constraint found at w included
     violation: float  # of that constraint
-    outputs: Sets | None  # what examples remember
+    outputs: WorkingSets | None  # what examples remember
     best: float = np.inf  # least J so far
     passes: int = 0
     steps: int = 0
@@ -62,11 +62,6 @@ class OneSlackState:
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"violation": self.violation, "constraints": float(len(self.planes)), "steps": float(self.steps)}
-
-    def check(self, problem: Problem) -> None:
-        """Refuse what does not fit the problem."""
-        if self.outputs is not None:
-            check_sets(problem.blocks, self.outputs)
 
 
 def init(problem: Problem, cache: int) -> OneSlackState:
@@ -105,14 +100,9 @@ def _exact(problem: Problem, state: OneSlackState, xi: float) -> OneSlackState:
     value, plane, outputs = _ask(problem, state)
     primal = problem.lam / 2 * problem.inner(state.w, state.w) + value
     return replace(
-        state,
-        primal=primal,
-        planes=state.planes.add(problem, plane),
-        violation=value - xi,
-        outputs=outputs,
-        best=min(state.best, primal),
-        passes=state.passes + 1,
-    )
+        state, primal=primal, planes=state.planes.add(problem, plane), violation=value - xi, outputs=outputs,
+        best=min(state.best, primal), passes=state.passes + 1,
+    )  # fmt: skip
 
 
 def _ask(problem: Problem, state: OneSlackState) -> tuple[float, Plane, Sets | None]:

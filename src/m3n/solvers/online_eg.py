@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -38,17 +39,13 @@ class OnlineState(UnknownPrimal, NeverStalls):
 
     u: Weights  # w(alpha)
     w: Weights  # what to certify: u, or its average over passes
-    potentials: Potentials
+    potentials: Annotated[Potentials, check_potentials]
     dual: float
     passes: int = 0
 
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"dual": self.dual, "eta": float(np.median(self.potentials.eta)), "steps": self.passes}
-
-    def check(self, problem: Problem) -> None:
-        """Refuse what does not fit the problem."""
-        check_potentials(problem, self.potentials)
 
 
 def init(problem: Problem) -> OnlineState:
@@ -58,14 +55,9 @@ def init(problem: Problem) -> OnlineState:
         eta[:] = np.minimum(1.0, 1.0 / (problem.temperature * problem.blocks.weights))
     potentials = leaning(problem, LEAN)
     dual = Potentials(
-        starts=starts_of(problem),
-        potentials=potentials,
-        marginals=np.zeros_like(potentials),
-        entropies=np.zeros(problem.n),
-        losses=np.zeros(problem.n),
-        eta=eta,
-        failed=np.zeros(problem.n, bool),
-    )
+        starts=starts_of(problem), potentials=potentials, marginals=np.zeros_like(potentials), eta=eta,
+        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), failed=np.zeros(problem.n, bool),
+    )  # fmt: skip
     u = filled(problem, dual)
     return OnlineState(u=u, w=u, potentials=dual, dual=dual_value(problem, dual, u))
 

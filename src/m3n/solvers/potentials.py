@@ -47,7 +47,7 @@ def dual_value(problem: Problem, dual: Potentials | Ascent, w: np.ndarray) -> fl
     return problem.dual(w, float(dual.losses.mean() + problem.temperature * entropy))
 
 
-def check_potentials(problem: Problem, dual: Potentials | Ascent) -> None:
+def check_potentials(problem: Problem, dual: Potentials | Ascent, where: str) -> None:
     """Refuse potentials, read from a file, that do not fit the problem."""
     starts, uses = starts_of(problem), int(problem.blocks.rows.first[-1])
     lengths = dict.fromkeys(dual._fields, problem.n) | dict.fromkeys(("potentials", "marginals"), int(starts[-1]))
@@ -55,5 +55,5 @@ def check_potentials(problem: Problem, dual: Potentials | Ascent) -> None:
     kinds = dict.fromkeys(dual._fields, "float64") | {"starts": "int64", "failed": "bool", "joint": "bool"}
     for name, array in dual._asdict().items():
         fits = isinstance(array, np.ndarray) and array.shape == (lengths[name],) and array.dtype == kinds[name]
-        require(fits, f"{name} is no array of {lengths[name]} {kinds[name]}")
+        require(fits, f"{where}.{name} is no array of {lengths[name]} {kinds[name]}")
     require((dual.starts == starts).all(), "the potentials are those of examples of other sizes")

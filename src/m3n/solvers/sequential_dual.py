@@ -51,15 +51,7 @@ from m3n.problem import Problem
 from m3n.solvers.base import HARD, Solver, copied, with_room
 from m3n.solvers.caches import gold_caches, roomier
 from m3n.solvers.hull import Point
-from m3n.solvers.sequential_dual_state import (
-    DualHull,
-    Iterate,
-    Proximal,
-    Schedule,
-    SequentialDualState,
-    dense,
-    inner,
-)
+from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
 
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
@@ -107,15 +99,10 @@ class SequentialDual(Solver[SequentialDualState]):
         support, zero = np.arange(problem.dim if small else 0), np.zeros(problem.dim if small else 0)
         gold = Point(zero, 0.0)
         return SequentialDualState(
-            w=np.zeros(problem.dim),
-            caches=gold_caches(problem.blocks),
-            support=support,
-            gaps=np.zeros(problem.n),
-            iterate=Iterate(point=zero, average=zero),
+            w=np.zeros(problem.dim), caches=gold_caches(problem.blocks), support=support, gaps=np.zeros(problem.n),
+            iterate=Iterate(point=zero, average=zero), hull=DualHull(mean=gold, best=gold), schedule=Schedule(),
             proximal=Proximal(kappa=self.proximity or 0.0, centre=zero, previous=zero),
-            hull=DualHull(mean=gold, best=gold),
-            schedule=Schedule(),
-        )
+        )  # fmt: skip
 
     def restart(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
         """The earlier caches, alpha mixed with gold as is best for the new lam, acceleration from rest. No oracle call.
@@ -133,15 +120,11 @@ class SequentialDual(Solver[SequentialDualState]):
         kappa = _pull(problem, caches) * problem.lam if self.proximity is None else self.proximity
         dual = loss - problem.lam / 2 * inner(problem, support, u, u)
         return SequentialDualState(
-            w=dense(problem.dim, support, u),
-            caches=caches,
-            support=support,
-            gaps=state.gaps,
-            iterate=Iterate(point=u, average=u, loss=loss),
-            proximal=Proximal(kappa=kappa, centre=u, previous=u),
+            w=dense(problem.dim, support, u), caches=caches, support=support, gaps=state.gaps,
+            iterate=Iterate(point=u, average=u, loss=loss), proximal=Proximal(kappa=kappa, centre=u, previous=u),
             hull=DualHull(mean=Point(u, loss), best=Point(u, loss), value=dual),
             schedule=Schedule(passes=self.online, parts=state.schedule.parts),
-        )
+        )  # fmt: skip
 
     def step(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
         """One oracle pass (two where the online passes end) with the cached sweeps before it."""
@@ -294,17 +277,11 @@ class _Round:
         visits = self.visits
         w = self.iterate.average if self.asked is None else self.asked
         return SequentialDualState(
-            w=dense(self.problem.dim, visits.listed, w),
-            caches=visits.caches,
-            support=visits.listed.copy(),
-            gaps=visits.gaps,
-            iterate=replace(self.iterate, point=visits.point, loss=visits.loss),
-            proximal=self.proximal,
-            hull=self.hull,
-            schedule=self.schedule,
-            estimate=self.estimate,
+            w=dense(self.problem.dim, visits.listed, w), caches=visits.caches, support=visits.listed.copy(),
+            gaps=visits.gaps, iterate=replace(self.iterate, point=visits.point, loss=visits.loss),
+            proximal=self.proximal, hull=self.hull, schedule=self.schedule, estimate=self.estimate,
             primal=self.primal,
-        )
+        )  # fmt: skip
 
 
 def _touched(dim: int, listed: np.ndarray) -> Touched:

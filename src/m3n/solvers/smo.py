@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -29,13 +30,23 @@ from m3n.solvers.base import Solver, UnknownPrimal, copied, with_room
 from m3n.solvers.forms import Spreads, Visits, Weights, require, require_like, require_within
 
 
+def check_masses(problem: Problem, masses: Masses, where: str) -> None:
+    """Refuse masses, read from a file, of cliques that there are not."""
+    gold = _gold(problem)
+    require_like(masses, gold, where)
+    same = masses.ids.shape == masses.masses.shape and masses.used.shape == gold.used.shape
+    require(same and len(masses.ids) == problem.n, f"{where} has the shape {masses.masses.shape}")
+    require_within(masses.used, 0, masses.ids.shape[1] + 1, f"{where}.used")
+    require_within(masses.ids, 0, int(problem.visit(_clique_range)), f"{where}.ids")
+
+
 @dataclass(frozen=True)
 class SMOState(UnknownPrimal):
     """alpha as clique masses, with w(alpha) and b."""
 
     w: Weights
     b: float
-    masses: Masses
+    masses: Annotated[Masses, check_masses]
     dual: float
     gaps: Spreads  # violation of the optimality conditions at the last visit; inf before the first
     order: Visits  # what is left of the current permutation
@@ -50,15 +61,6 @@ class SMOState(UnknownPrimal):
     def metrics(self) -> Mapping[str, float]:
         used = float(self.masses.used.mean())
         return {"kkt_violation": float(self.gaps.max()), "dual": self.dual, "cliques": used}
-
-    def check(self, problem: Problem) -> None:
-        """Refuse what does not fit the problem."""
-        masses, gold = self.masses, _gold(problem)
-        require_like(masses, gold)
-        same = masses.ids.shape == masses.masses.shape and masses.used.shape == gold.used.shape
-        require(same and len(masses.ids) == problem.n, f"masses have the shape {masses.masses.shape}")
-        require_within(masses.used, 0, masses.ids.shape[1] + 1, "Masses.used")
-        require_within(masses.ids, 0, int(problem.visit(_clique_range)), "Masses.ids")
 
 
 @dataclass(frozen=True)

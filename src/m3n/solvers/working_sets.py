@@ -5,6 +5,8 @@ They start with gold alone, D = 0. Kernels change them in place, so a step works
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from m3n.compiled.sweeps.working_sets import Sets, totals_of
@@ -95,13 +97,17 @@ def dual_point(problem: Problem, sets: Sets) -> tuple[np.ndarray, float]:
     return u, float(b)
 
 
-def check_sets(blocks: Blocks, sets: Sets) -> None:
+def _check(problem: Problem, sets: Sets, where: str) -> None:
     """Refuse working sets, read from a file, that would lead compiled visits astray: their parts serve as indices."""
-    require_like(sets, gold_sets(blocks))
-    slots, most = require_slots(sets, blocks.n), blocks.gold.shape[1]
-    require(sets.parts.shape == (len(sets.alpha), most), f"Sets.parts has the shape {sets.parts.shape}")
-    require(len(sets.counts) == len(sets.alpha), "Sets has arrays of different lengths")
-    require_within(sets.counts[slots], 0, most + 1, "Sets.counts")
+    blocks = problem.blocks
+    require_like(sets, gold_sets(blocks), where)
+    slots, most = require_slots(sets, blocks.n, where), blocks.gold.shape[1]
+    require(sets.parts.shape == (len(sets.alpha), most), f"{where}.parts has the shape {sets.parts.shape}")
+    require(len(sets.counts) == len(sets.alpha), f"{where} has arrays of different lengths")
+    require_within(sets.counts[slots], 0, most + 1, f"{where}.counts")
     owner = np.searchsorted(sets.first, slots, side="right") - 1
     listed = np.where(np.arange(most) < sets.counts[slots, None], sets.parts[slots], 0)
-    require_within(listed, 0, blocks.rows.sizes[owner, None], "Sets.parts")
+    require_within(listed, 0, blocks.rows.sizes[owner, None], f"{where}.parts")
+
+
+WorkingSets = Annotated[Sets, _check]

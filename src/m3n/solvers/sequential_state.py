@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.compiled.sweeps.caches import Caches
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
-from m3n.solvers.caches import check_caches
+from m3n.solvers.caches import CachedOutputs
 from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
 from m3n.solvers.hull import Point
 
@@ -127,7 +126,7 @@ class SequentialDualState:
     """alpha in the caches, the iterate, and what the certificate needs."""
 
     w: Weights  # the weighted average of the iterates, or u of the best dual point
-    caches: Caches
+    caches: CachedOutputs
     support: Support  # numbers of the weights that cached outputs touch
     gaps: Spreads  # spread of the scores at the last visit
     iterate: Iterate
@@ -154,7 +153,6 @@ class SequentialDualState:
 
     def check(self, problem: Problem) -> None:
         """Refuse what does not fit the problem."""
-        check_caches(problem.blocks, self.caches)
         require(len(np.unique(self.support)) == len(self.support), "the support has a weight twice")
         iterate, term, hull = self.iterate, self.proximal, self.hull
         vectors = iterate.point, iterate.average, term.centre, term.previous, hull.mean.u, hull.best.u
