@@ -43,6 +43,7 @@ from m3n.problem import Answer, Problem
 from m3n.solvers.base import HARD, Solver, UnknownPrimal
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.hull import Hull, Point
+from m3n.solvers.settings import at_least
 
 MOST_BATCHES = 100  # more cost time per pass and save few passes
 ROOM = 1 << 25  # numbers in the vectors of all batches together, 256 MB, unless that means fewer than
@@ -115,10 +116,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.batches is not None and self.batches < 1:
-            raise ValueError(f"batches must be at least 1, got {self.batches}")
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, batches=self.batches, memory=self.memory)
         if self.share < 0 or (self.proximity is not None and not 0.0 <= self.proximity < np.inf):
             raise ValueError("proximity and share must not be negative or infinite")
 

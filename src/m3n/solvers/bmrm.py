@@ -39,6 +39,7 @@ from m3n.problem import Answer, Problem
 from m3n.solvers.base import HARD, SOFT, Solver
 from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
+from m3n.solvers.settings import at_least, one_of
 
 FIRST, LEAST, MOST = 0.1, 0.01, 1.0  # of t; OCAS always takes its planes at 0.1
 GROW, SHRINK = 1.5, 0.8  # of t after a falling and a rising slope; 1.2 to 2 and 0.7 to 0.9 do about as well
@@ -101,12 +102,9 @@ class BMRM(Solver[BMRMState]):
     exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.stabilize not in ("line_search", "none"):
-            raise ValueError(f"stabilize must be 'line_search' or 'none', got {self.stabilize!r}")
-        if self.patience is not None and self.patience < 0:
-            raise ValueError(f"patience must not be negative, got {self.patience}")
-        if self.most_planes < 3:
-            raise ValueError(f"most_planes must be at least 3: one plane, a new one and a mixture; {self.most_planes=}")
+        one_of("line_search", "none", stabilize=self.stabilize)
+        at_least(0, patience=self.patience)
+        at_least(3, most_planes=self.most_planes, why="one plane, a new one and a mixture")
 
     def init(self, problem: Problem) -> BMRMState:
         """The state after a pass at w = 0; before it the only plane is gold's, R >= 0."""

@@ -59,6 +59,7 @@ from m3n.solvers.base import SOFT, Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState
 from m3n.solvers.excessive_gap_state import ExcessiveGapState, holds, smoothed_at, warming
 from m3n.solvers.hull import Point, bordered
+from m3n.solvers.settings import at_least, one_of
 
 MOST_ANSWERS, LEAST_ANSWERS = 20, 5  # kept oracle answers, unless told
 ROOM = 1 << 22  # numbers in their vectors together, 32 MB, unless that means fewer than LEAST_ANSWERS
@@ -110,12 +111,9 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     exponent = -2.0
 
     def __post_init__(self) -> None:
-        if self.schedule not in ("adaptive", "paper"):
-            raise ValueError(f"schedule must be 'adaptive' or 'paper', got {self.schedule!r}")
-        if self.center not in ("gold", "uniform", None):
-            raise ValueError(f"center must be 'gold', 'uniform' or None, got {self.center!r}")
-        if self.strength < 0 or (self.memory or 0) < 0 or self.warm < 0:
-            raise ValueError("strength, memory and warm must not be negative")
+        one_of("adaptive", "paper", schedule=self.schedule)
+        one_of("gold", "uniform", None, center=self.center)
+        at_least(0, strength=self.strength, memory=self.memory, warm=self.warm)
         if not 0.0 <= self.spend < 1.0:
             raise ValueError(f"spend is a share of the slack, 0 <= spend < 1, got {self.spend}")
         if not 0.0 < self.shrink <= 1.0 < self.grow:

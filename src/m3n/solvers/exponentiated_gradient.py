@@ -54,6 +54,7 @@ from m3n.solvers.base import SOFT, Solver
 from m3n.solvers.forms import Weights
 from m3n.solvers.gibbs import Gibbs
 from m3n.solvers.online_eg import OnlineState
+from m3n.solvers.settings import at_least
 
 
 @dataclass(frozen=True)
@@ -115,8 +116,7 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.strength is not None and not self.strength >= 0:
-            raise ValueError(f"strength must not be negative, got {self.strength}")
+        at_least(0, strength=self.strength)
         if not 0.0 < self.shrink < 1.0 <= self.grow:
             raise ValueError(f"need 0 < shrink < 1 <= grow, got {self.shrink} and {self.grow}")
 

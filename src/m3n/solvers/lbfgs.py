@@ -34,6 +34,7 @@ from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights
 from m3n.solvers.forms import Weights
 from m3n.solvers.hull import Hull, Point
+from m3n.solvers.settings import at_least
 
 ARMIJO, WOLFE = 1e-4, 0.9  # the usual constants: almost any decrease will do, the slope must flatten a little
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -115,8 +116,7 @@ class LBFGS(FromWeights[LBFGSState]):
     rate_smooth = "log(1/eps)"
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, memory=self.memory)
         if self.mu is not None and not 0.0 < self.mu < np.inf:
             raise ValueError(f"mu must be positive and finite, got {self.mu}")
 

@@ -39,6 +39,7 @@ import numpy as np
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights
 from m3n.solvers.forms import Weights
+from m3n.solvers.settings import at_least
 
 ARMIJO = 1e-4  # the usual constant: almost any decrease will do
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -108,8 +109,7 @@ class OWLQN(FromWeights[OWLQNState]):
     smooth_only = True
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, memory=self.memory)
 
     @property
     def restriction(self) -> str:

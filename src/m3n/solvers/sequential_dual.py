@@ -52,6 +52,7 @@ from m3n.solvers.base import HARD, Solver, copied, with_room
 from m3n.solvers.caches import gold_caches, roomier
 from m3n.solvers.hull import Point
 from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
+from m3n.solvers.settings import at_least
 
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
@@ -90,8 +91,7 @@ class SequentialDual(Solver[SequentialDualState]):
     def __post_init__(self) -> None:
         if self.proximity is not None and not 0.0 <= self.proximity < np.inf:
             raise ValueError(f"proximity must not be negative, got {self.proximity}")
-        if (self.sweeps is not None and self.sweeps < 1) or self.online < 1:
-            raise ValueError("sweeps and online must be at least 1: nothing else changes the weights")
+        at_least(1, sweeps=self.sweeps, online=self.online, why="nothing else changes the weights")
 
     def init(self, problem: Problem) -> SequentialDualState:
         """All weight on gold: w = 0, D = 0. No oracle call."""

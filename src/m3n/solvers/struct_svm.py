@@ -8,6 +8,7 @@ from typing import Literal
 from m3n.problem import Problem
 from m3n.solvers import n_slack, one_slack
 from m3n.solvers.base import HARD, Solver
+from m3n.solvers.settings import at_least, one_of
 
 StructSVMState = one_slack.OneSlackState | n_slack.NSlackState
 
@@ -46,12 +47,9 @@ class StructSVM(Solver[StructSVMState]):
     exponent = -0.5
 
     def __post_init__(self) -> None:
-        if self.slack not in ("one", "n"):
-            raise ValueError(f"slack must be 'one' or 'n', got {self.slack!r}")
-        if self.cache < 0 or (self.patience is not None and self.patience < 0):
-            raise ValueError("cache and patience must not be negative")
-        if self.most_planes < 3:
-            raise ValueError(f"most_planes must be at least 3: one plane, a new one and a mixture; {self.most_planes=}")
+        one_of("one", "n", slack=self.slack)
+        at_least(0, cache=self.cache, patience=self.patience)
+        at_least(3, most_planes=self.most_planes, why="one plane, a new one and a mixture")
         if not 0.0 < self.batch <= 1.0:
             raise ValueError(f"batch is a share of the examples, 0 < batch <= 1, got {self.batch}")
 
