@@ -131,8 +131,7 @@ class SequentialDual(Solver[SequentialDualState]):
         run = _Round(problem, self, state)
         if run.schedule.passes < self.online:
             run.ask_online()
-        for number in range(run.schedule.sweeps(self.sweeps, problem.blocks)):
-            run.sweep(lazily=number % 4 > 0)
+        run.sweep(run.schedule.sweeps(self.sweeps, problem.blocks))
         run.settle()
         if run.schedule.passes >= self.online:
             run.evaluate()
@@ -230,15 +229,17 @@ class _Round:
         # spreads at the last visits are those of single iterates; the average does better, the more lam damps
         self.estimate = float(visits.gaps[piece].mean()) * pull / (pull + DAMPED)
 
-    def sweep(self, lazily: bool) -> None:
-        """Visit examples without a call of the oracle; now and then the average and the centre follow."""
-        gaps, schedule = self.visits.gaps, self.schedule
-        chosen = np.flatnonzero(gaps > LAZY * gaps.mean()) if lazily else np.arange(self.problem.n)
-        parts = self.visits.cached(self.random.permutation(chosen), schedule.passes, self.scale)
-        whole = len(chosen) == self.problem.n
-        self.schedule = replace(schedule, swept=schedule.swept + 1, parts=parts if whole else schedule.parts)
-        if self.schedule.centre_moves:
-            self._move()
+    def sweep(self, count: int) -> None:
+        """Visit examples without a call of the oracle, every fourth time all; now and then the centre follows."""
+        before, gaps, everyone = self.schedule, self.visits.gaps, np.arange(self.problem.n)
+        parts = before.parts
+        for number in range(count):
+            chosen = np.flatnonzero(gaps > LAZY * gaps.mean()) if number % 4 else everyone
+            scored = self.visits.cached(self.random.permutation(chosen), before.passes, self.scale)
+            parts = scored if len(chosen) == self.problem.n else parts
+            if (before.swept + number + 1) % before.between_moves == 0:
+                self._move()
+        self.schedule = replace(before, swept=before.swept + count, parts=parts)
 
     def _move(self) -> None:
         lam, visits, w = self.problem.lam, self.visits, self.visits.point

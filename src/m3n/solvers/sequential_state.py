@@ -102,9 +102,9 @@ class Schedule:
     effort: float = 1.0  # sweeps in units of the usual number
 
     @property
-    def centre_moves(self) -> bool:
-        """Whether it is time for the average and the centre, after a sweep."""
-        return self.swept % int(OUTER * self.effort) == 0
+    def between_moves(self) -> int:
+        """Sweeps from one move of the centre to the next."""
+        return int(OUTER * self.effort)
 
     def sweeps(self, most: int | None, blocks: Blocks) -> int:
         """How many cached sweeps: few while the caches are poor, later as many as the oracle's price justifies."""
@@ -161,7 +161,7 @@ class SequentialDualState:
 
 def wide(values: np.ndarray, size: int) -> np.ndarray:
     """A vector of an earlier, smaller support."""
-    return np.concatenate([values, np.zeros(size - len(values))])
+    return values if len(values) == size else np.concatenate([values, np.zeros(size - len(values))])
 
 
 def dense(dim: int, support: np.ndarray, values: np.ndarray) -> np.ndarray:
