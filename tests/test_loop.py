@@ -12,7 +12,7 @@ import pytest
 from m3n import BrokenOracle, Certificate, MissingOracle, Record, Status, WrongObjective, minimize
 from m3n.run.callbacks import ProgressBar, seconds_left
 from m3n.run.loop import Snapshot
-from m3n.solvers import ExcessiveGap, Solver, resolve_solver
+from m3n.solvers import BlockFrankWolfe, ExcessiveGap, Solver, resolve_solver
 from m3n.structures import Multiclass
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
@@ -263,6 +263,25 @@ def test_missing_oracle_names_both():
         minimize(problem, ExcessiveGap())
     with pytest.raises(MissingOracle, match="Scripted needs the max-oracle, which Multiclass does not offer"):
         minimize(problem, Scripted())
+
+
+def test_missing_oracles_come_with_the_solvers_that_can_go_on():
+    problem = multiclass_problem()
+    problem.structure.oracles = frozenset({"hard"})
+    words = r"exp-oracle.*; choose from \['BMRM', 'BatchFrankWolfe', 'BlockFrankWolfe', 'SequentialDual', 'StructSVM', "
+    with pytest.raises(MissingOracle, match=words + r"'Subgradient'\]"):
+        minimize(problem, ExcessiveGap())
+    with pytest.raises(MissingOracle, match=r"SMO needs the min-oracle on the support .*; choose from \['BMRM'"):
+        minimize(problem, "smo")
+    problem.structure.oracles = frozenset({"soft"})
+    with pytest.raises(MissingOracle, match=r"max-oracle.*; no solver can go on at temperature 0"):
+        minimize(problem, ExcessiveGap())
+    smooth = multiclass_problem(temperature=1.0)
+    smooth.structure.oracles = frozenset({"hard"})
+    with pytest.raises(MissingOracle, match=r"exp-oracle.*; no solver can go on at temperature 1"):
+        minimize(smooth, "lbfgs")
+    assert BlockFrankWolfe().fits(multiclass_problem())
+    assert not BlockFrankWolfe().fits(problem)
 
 
 def test_marginals_of_no_distribution_are_noticed(monkeypatch):

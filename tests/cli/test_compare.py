@@ -9,7 +9,7 @@ from m3n.cli.app import app
 from m3n.cli.data import load_data
 from m3n.solvers import BY_NAME
 from tests.cli.test_demo import plain
-from tests.comparison.contestants import Accident, Blind, FrankWolfe
+from tests.comparison.small_solvers import Accident, Blind, FrankWolfe
 
 runner = CliRunner()
 SHORT = ["--tol", "0.3", "--max-passes", "60", "--jobs", "1"]

@@ -5,7 +5,7 @@ import pytest
 
 from m3n.cli.settings import fitting, parse_folds, parse_lam, parse_solver, seeded
 from m3n.solvers import BY_NAME, BlockFrankWolfe, ExcessiveGap, GapSampling, Pairwise, PlaneCache, Solver
-from tests.comparison.contestants import Blind, FrankWolfe
+from tests.comparison.small_solvers import Blind, FrankWolfe
 from tests.tiny import chain_problem
 
 

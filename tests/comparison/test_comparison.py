@@ -10,12 +10,12 @@ from m3n import Record, Status, compare
 from m3n.comparison import Comparison, Entry
 from m3n.comparison.table import human_bytes, print_table
 from m3n.solvers import ExcessiveGap
-from tests.comparison.contestants import Accident, Blind, FrankWolfe, Plain
+from tests.comparison.small_solvers import Accident, Blind, FrankWolfe, Plain
 from tests.tiny import chain_problem
 
 
 @pytest.fixture(scope="module")
-def race():
+def comparison():
     solvers = [ExcessiveGap(), ExcessiveGap(schedule="paper"), FrankWolfe(), Blind(), Accident(), Plain()]
     return compare(chain_problem(), solvers, tol=1e-3, max_passes=400)
 
@@ -24,14 +24,18 @@ def reject(literal):
     raise AssertionError(f"{literal} is not JSON")
 
 
-def test_json_holds_everything(race):
-    document = json.loads(race.to_json(), parse_constant=reject)
+def test_json_holds_everything(comparison):
+    document = json.loads(comparison.to_json(), parse_constant=reject)
     assert document["format"] == "m3n comparison"
     assert document["problem"]["n"] == 4
     assert document["goal"] == {"tol": 1e-3, "max_passes": 400, "max_seconds": 60}
-    assert document["best"] == {"primal": race.best.primal, "dual": race.best.dual, "gap": race.best.gap}
-    assert [solver["name"] for solver in document["solvers"]] == [entry.name for entry in race.entries]
-    for solver, entry in zip(document["solvers"], race.entries, strict=True):
+    assert document["best"] == {
+        "primal": comparison.best.primal,
+        "dual": comparison.best.dual,
+        "gap": comparison.best.gap,
+    }
+    assert [solver["name"] for solver in document["solvers"]] == [entry.name for entry in comparison.entries]
+    for solver, entry in zip(document["solvers"], comparison.entries, strict=True):
         assert solver["passes"] == entry.passes
         assert solver["seconds"] == entry.seconds
         assert solver["memory"] == entry.memory
@@ -44,8 +48,8 @@ def test_json_holds_everything(race):
     assert document["solvers"][5]["error"].startswith("failed: TypeError")
 
 
-def test_json_has_the_gaps_of_figure_1(race):
-    document = json.loads(race.to_json())
+def test_json_has_the_gaps_of_figure_1(comparison):
+    document = json.loads(comparison.to_json())
     eg, blind = document["solvers"][0], document["solvers"][3]
     for record in eg["trace"]:
         assert record["gap"] == record["primal"] - record["dual"]
@@ -73,10 +77,10 @@ def test_infinite_numbers_and_objects_survive_as_json():
     assert json.loads(Comparison((), {}).to_json(), parse_constant=reject)["best"]["gap"] is None
 
 
-def test_json_files_are_written_in_one_step(race, tmp_path, monkeypatch):
-    path = tmp_path / "race.json"
-    race.save_json(path)
-    assert path.read_text() == race.to_json()
+def test_json_files_are_written_in_one_step(comparison, tmp_path, monkeypatch):
+    path = tmp_path / "comparison.json"
+    comparison.save_json(path)
+    assert path.read_text() == comparison.to_json()
 
     def crash(*args):
         raise OSError("disk full")
@@ -84,10 +88,10 @@ def test_json_files_are_written_in_one_step(race, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", crash)
     with pytest.raises(OSError, match="disk full"):
         Comparison((), {}).save_json(path)
-    assert path.read_text() == race.to_json()  # the old file is whole
-    assert os.listdir(tmp_path) == ["race.json"]
+    assert path.read_text() == comparison.to_json()  # the old file is whole
+    assert os.listdir(tmp_path) == ["comparison.json"]
     with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
-        race.save_json(tmp_path / "no" / "race.json")
+        comparison.save_json(tmp_path / "no" / "comparison.json")
 
 
 def cells(text, name):
@@ -95,9 +99,9 @@ def cells(text, name):
     return [cell.strip() for cell in row.split("   ") if cell.strip()]
 
 
-def test_the_table_shows_what_was_measured(race):
-    text = str(race)
-    eg = race["ExcessiveGap"]
+def test_the_table_shows_what_was_measured(comparison):
+    text = str(comparison)
+    eg = comparison["ExcessiveGap"]
     _, passes, hard, soft, seconds, memory, primal, dual, gap, stopped, *rates = cells(text, "ExcessiveGap")
     assert float(passes) == pytest.approx(eg.passes, abs=0.5)
     assert (hard, int(soft.replace(",", ""))) == ("0", eg.soft_calls)
@@ -110,10 +114,10 @@ def test_the_table_shows_what_was_measured(race):
     assert float(rates[0]) == pytest.approx(eg.exponent, abs=0.01)
 
 
-def test_the_table_shows_no_made_up_gap(race):
-    text = str(race)
+def test_the_table_shows_no_made_up_gap(comparison):
+    text = str(comparison)
     blind = cells(text, "Blind")
-    assert float(blind[6]) == pytest.approx(race["Blind"].primal, rel=1e-5)
+    assert float(blind[6]) == pytest.approx(comparison["Blind"].primal, rel=1e-5)
     assert blind[7:9] == ["-", "-"]
     assert blind[10] == "-"
     assert "Blind has no dual point of its own, hence no gap" in text
@@ -121,22 +125,22 @@ def test_the_table_shows_no_made_up_gap(race):
     assert "Plain: failed: TypeError: Plain does not define init" in text
 
 
-def shown(race, width, terminal):
+def shown(comparison, width, terminal):
     file = StringIO()
-    print_table(race, Console(file=file, width=width, force_terminal=terminal, color_system=None))
+    print_table(comparison, Console(file=file, width=width, force_terminal=terminal, color_system=None))
     return file.getvalue()
 
 
-def test_the_table_fits_narrow_terminals(race):
-    narrow = shown(race, 80, terminal=True)
+def test_the_table_fits_narrow_terminals(comparison):
+    narrow = shown(comparison, 80, terminal=True)
     table = narrow[: narrow.index("Blind has no")]
     assert all(len(line) <= 80 for line in table.splitlines())
     assert table.count("solver") == 3
     for title in ("passes", "max-oracle", "exp-oracle", "seconds", "memory", "primal", "dual", "gap", "exponent"):
         assert title in table
-    assert shown(race, 250, terminal=True).count("solver ") == 1
-    in_a_file = shown(race, 80, terminal=False)  # nobody's window: one line per solver
-    assert cells(in_a_file, "ExcessiveGap") == cells(str(race), "ExcessiveGap")
+    assert shown(comparison, 250, terminal=True).count("solver ") == 1
+    in_a_file = shown(comparison, 80, terminal=False)  # nobody's window: one line per solver
+    assert cells(in_a_file, "ExcessiveGap") == cells(str(comparison), "ExcessiveGap")
 
 
 def test_brackets_in_names_are_no_markup():
@@ -146,8 +150,8 @@ def test_brackets_in_names_are_no_markup():
     assert "failed: [bold]" in text
 
 
-def test_parts_of_the_table(race):
-    assert [column.header for column in race.table("value").columns] == [
+def test_parts_of_the_table(comparison):
+    assert [column.header for column in comparison.table("value").columns] == [
         "solver",
         "primal",
         "dual",
@@ -155,7 +159,7 @@ def test_parts_of_the_table(race):
         "stopped by",
     ]
     with pytest.raises(ValueError, match="unknown part"):
-        race.table("nonsense")
+        comparison.table("nonsense")
 
 
 def test_sizes():

@@ -2,7 +2,7 @@ import pytest
 
 from m3n.comparison import label_solvers
 from m3n.solvers import ExcessiveGap
-from tests.comparison.contestants import Blind, FrankWolfe, Plain
+from tests.comparison.small_solvers import Blind, FrankWolfe, Plain
 from tests.tiny import chain_problem
 
 

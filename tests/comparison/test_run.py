@@ -8,7 +8,7 @@ import m3n
 from m3n import Status, compare
 from m3n.solvers import ExcessiveGap
 from m3n.structures import Multiclass
-from tests.comparison.contestants import Accident, Blind, FrankWolfe, Plain
+from tests.comparison.small_solvers import Accident, Blind, FrankWolfe, Plain
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 
@@ -29,19 +29,19 @@ def counted(monkeypatch):
 
 def test_every_solver_gets_what_minimize_would_give_it():
     problem = chain_problem()
-    race = compare(problem, [ExcessiveGap(), FrankWolfe()], tol=1e-2, max_passes=2000)
+    comparison = compare(problem, [ExcessiveGap(), FrankWolfe()], tol=1e-2, max_passes=2000)
     optimum = Enumerated.of(problem).optimum()
-    for entry in race.entries:
+    for entry in comparison.entries:
         alone = m3n.minimize(problem, entry.solver, tol=1e-2)
         assert entry.status is Status.TOLERANCE
         assert entry.gap <= 1e-2
         assert entry.dual <= optimum + 1e-9 <= entry.primal + 2e-9
         assert (entry.primal, entry.dual) == (alone.certificate.primal, alone.certificate.dual)
         assert [r.gap for r in entry.trace] == [r.gap for r in alone.trace]
-    assert race.best.dual <= optimum + 1e-9 <= race.best.primal + 2e-9
-    assert race.best.gap <= min(entry.gap for entry in race.entries)
-    assert race.contradiction == ""
-    assert race.notes == ()
+    assert comparison.best.dual <= optimum + 1e-9 <= comparison.best.primal + 2e-9
+    assert comparison.best.gap <= min(entry.gap for entry in comparison.entries)
+    assert comparison.contradiction == ""
+    assert comparison.notes == ()
 
 
 def test_counters_are_real_calls_and_certificates_stand_apart(counted):
@@ -51,11 +51,11 @@ def test_counters_are_real_calls_and_certificates_stand_apart(counted):
     def watch(snapshot):
         totals.append((counted["hard"], counted["soft"]))
 
-    race = compare(problem, [FrankWolfe(), ExcessiveGap()], tol=0.0, max_passes=30, callbacks=[watch])
-    fw, eg = race.entries
+    comparison = compare(problem, [FrankWolfe(), ExcessiveGap()], tol=0.0, max_passes=30, callbacks=[watch])
+    fw, eg = comparison.entries
     split = len(fw.trace)
     spans = [(totals[0], totals[split - 1]), (totals[split], totals[-1])]  # from w = 0 to the last certificate
-    for entry, (first, last) in zip(race.entries, spans, strict=True):
+    for entry, (first, last) in zip(comparison.entries, spans, strict=True):
         hard, soft = last[0] - first[0] + problem.n, last[1] - first[1]  # J(0) comes before the first record
         assert (entry.hard_calls + entry.evaluation_calls, entry.soft_calls) == (hard, soft)
         assert entry.passes == (entry.hard_calls + entry.soft_calls) / problem.n == 30
@@ -138,22 +138,22 @@ def test_warming_up_is_not_timed():
 
 def test_without_a_dual_there_is_no_gap():
     problem = chain_problem()
-    race = compare(problem, [Blind(), ExcessiveGap()], tol=1e-3, max_passes=500)
-    blind, sighted = race.entries
+    comparison = compare(problem, [Blind(), ExcessiveGap()], tol=1e-3, max_passes=500)
+    blind, sighted = comparison.entries
     assert not blind.own_dual
     assert blind.gap is blind.dual is blind.exponent is None
     assert blind.primal == pytest.approx(
         m3n.minimize(problem, Blind(), tol=0.0, max_passes=550).certificate.primal, 0.1
     )
     assert sighted.own_dual
-    assert race.notes == ("Blind has no dual point of its own, hence no gap",)
-    assert race.primal_gap_at(blind.trace[-1]) == blind.primal - sighted.dual
+    assert comparison.notes == ("Blind has no dual point of its own, hence no gap",)
+    assert comparison.primal_gap_at(blind.trace[-1]) == blind.primal - sighted.dual
 
 
 def test_native_quantities_are_recorded():
     problem = chain_problem()
-    race = compare(problem, [FrankWolfe(), Blind(), ExcessiveGap()], tol=0.0, max_passes=20)
-    fw, blind, eg = race.entries
+    comparison = compare(problem, [FrankWolfe(), Blind(), ExcessiveGap()], tol=0.0, max_passes=20)
+    fw, blind, eg = comparison.entries
     state, slopes = FrankWolfe().init(problem), {}
     for k in range(1, 21):
         state = FrankWolfe().step(problem, state)
@@ -168,18 +168,21 @@ def test_native_quantities_are_recorded():
 
 def test_memory_is_that_of_the_state():
     problem = chain_problem()
-    race = compare(problem, [Blind(), ExcessiveGap(memory=0, warm=0)], tol=0.0, max_passes=20)
-    blind, eg = race.entries
+    comparison = compare(problem, [Blind(), ExcessiveGap(memory=0, warm=0)], tol=0.0, max_passes=20)
+    blind, eg = comparison.entries
     assert blind.memory == 8 * problem.dim
     assert eg.memory == 3 * 8 * problem.dim + 8  # w, alpha, the oracle's answer, and a Gram matrix of one number
 
 
-def test_refusals_and_accidents_get_a_line_and_the_race_goes_on():
+def test_refusals_and_accidents_get_a_line_and_the_others_go_on():
     problem = multiclass_problem()
     problem.structure.oracles = frozenset({"hard"})
-    race = compare(problem, [ExcessiveGap(), Accident(), Plain(), FrankWolfe()], tol=1e-2, max_passes=500)
-    refused, broken, plain, good = race.entries
-    assert refused.error == "refused: ExcessiveGap needs the exp-oracle, which Multiclass does not offer"
+    comparison = compare(problem, [ExcessiveGap(), Accident(), Plain(), FrankWolfe()], tol=1e-2, max_passes=500)
+    refused, broken, plain, good = comparison.entries
+    fitting = ["BMRM", "BatchFrankWolfe", "BlockFrankWolfe", "SequentialDual", "StructSVM", "Subgradient"]
+    assert refused.error == (
+        f"refused: ExcessiveGap needs the exp-oracle, which Multiclass does not offer; choose from {fitting}"
+    )
     assert (refused.status, refused.outcome, refused.trace) == (None, "refused", ())
     assert broken.error == "failed: ZeroDivisionError: in step 20"
     assert broken.outcome == "failed"
@@ -187,7 +190,7 @@ def test_refusals_and_accidents_get_a_line_and_the_race_goes_on():
     assert 10 <= broken.passes <= 20
     assert plain.outcome == "refused"
     assert good.status is Status.TOLERANCE
-    assert "Accident: failed: ZeroDivisionError: in step 20" in race.notes
+    assert "Accident: failed: ZeroDivisionError: in step 20" in comparison.notes
 
 
 def test_a_crf_is_refused_by_name():
@@ -201,18 +204,18 @@ def test_control_c_ends_the_solver_and_the_race():
         if snapshot.record.passes > 20:
             signal.raise_signal(signal.SIGINT)
 
-    race = compare(chain_problem(), [FrankWolfe(), Blind()], tol=0.0, max_passes=200, callbacks=[interrupt])
-    assert [entry.name for entry in race.entries] == ["FrankWolfe"]
-    assert race.entries[0].status is Status.INTERRUPTED
-    assert race.interrupted
-    assert 20 < race.entries[0].trace[-1].passes < 100
+    comparison = compare(chain_problem(), [FrankWolfe(), Blind()], tol=0.0, max_passes=200, callbacks=[interrupt])
+    assert [entry.name for entry in comparison.entries] == ["FrankWolfe"]
+    assert comparison.entries[0].status is Status.INTERRUPTED
+    assert comparison.interrupted
+    assert 20 < comparison.entries[0].trace[-1].passes < 100
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_control_c_while_warming_up():
-    race = compare(chain_problem(), [FrankWolfe(), Accident(at=0, raises=KeyboardInterrupt), Blind()], tol=0.1)
-    assert [entry.status for entry in race.entries] == [Status.TOLERANCE, Status.INTERRUPTED]
-    assert race.entries[1].trace == ()
+    comparison = compare(chain_problem(), [FrankWolfe(), Accident(at=0, raises=KeyboardInterrupt), Blind()], tol=0.1)
+    assert [entry.status for entry in comparison.entries] == [Status.TOLERANCE, Status.INTERRUPTED]
+    assert comparison.entries[1].trace == ()
 
 
 def test_control_c_between_two_runs(monkeypatch):
@@ -229,16 +232,16 @@ def test_solvers_that_contradict_each_other_are_noticed():
     fw, eg = honest.entries
     assert eg.primal < fw.primal
     lie = (eg.primal + fw.primal) / 2 - fw.dual  # too much beside the other solver, not too much by itself
-    race = compare(problem, [FrankWolfe(lie=lie), ExcessiveGap()], tol=1e-4, max_passes=300)
-    assert [entry.error for entry in race.entries] == ["", ""]
-    assert "exceeds the primal value" in race.contradiction
-    assert f"of {race.entries[0].name} exceeds" in race.contradiction
-    assert race.notes[-1] == race.contradiction
+    comparison = compare(problem, [FrankWolfe(lie=lie), ExcessiveGap()], tol=1e-4, max_passes=300)
+    assert [entry.error for entry in comparison.entries] == ["", ""]
+    assert "exceeds the primal value" in comparison.contradiction
+    assert f"of {comparison.entries[0].name} exceeds" in comparison.contradiction
+    assert comparison.notes[-1] == comparison.contradiction
 
 
 def test_a_certificate_that_nobody_improved_is_explained():
-    race = compare(chain_problem(lam=1e-3), [ExcessiveGap(schedule="paper")], tol=0.0, max_passes=20)
-    assert "nothing better than w = 0" in race.notes[0]
+    comparison = compare(chain_problem(lam=1e-3), [ExcessiveGap(schedule="paper")], tol=0.0, max_passes=20)
+    assert "nothing better than w = 0" in comparison.notes[0]
 
 
 def test_same_race_same_numbers():
@@ -290,9 +293,9 @@ def test_a_race_without_any_budget_shows_the_start():
 
 
 def test_entries_can_be_asked_for_by_name():
-    race = compare(chain_problem(), {"mine": FrankWolfe()}, max_passes=5)
-    assert race["mine"] is race.entries[0]
-    with pytest.raises(KeyError, match=r"no solver 'yours' in this race; there are \['mine'\]"):
-        race["yours"]
-    assert race.problem["n"] == 4
-    assert np.isfinite(race.best.gap)
+    comparison = compare(chain_problem(), {"mine": FrankWolfe()}, max_passes=5)
+    assert comparison["mine"] is comparison.entries[0]
+    with pytest.raises(KeyError, match=r"no solver 'yours' in this comparison; there are \['mine'\]"):
+        comparison["yours"]
+    assert comparison.problem["n"] == 4
+    assert np.isfinite(comparison.best.gap)

@@ -9,7 +9,7 @@ from m3n import Record, Status
 from m3n.comparison import Comparison, Entry
 from m3n.reports import comparison_size, plot_comparison
 from m3n.reports.comparison import NO_DUAL, _style
-from tests.comparison.contestants import Blind, FrankWolfe
+from tests.comparison.small_solvers import Blind, FrankWolfe
 
 
 def entry(name, slope, solver=None, own_dual=True, records=12):

@@ -80,11 +80,11 @@ def test_the_iterate_is_that_of_the_weights(problem):
                 u += state.caches.alpha[slot] * psi / (problem.lam * problem.n)
                 loss += state.caches.alpha[slot] * ell / problem.n
         centre, point = np.zeros(problem.dim), np.zeros(problem.dim)
-        centre[state.support[: len(state.centre)]] = state.centre
-        point[state.support[: len(state.point)]] = state.point
-        strength = problem.lam + state.kappa
-        np.testing.assert_allclose(point, (problem.lam * u + state.kappa * centre) / strength, atol=1e-10)
-        assert state.loss == pytest.approx(loss, abs=1e-12)
+        centre[state.support[: len(state.proximal.centre)]] = state.proximal.centre
+        point[state.support[: len(state.iterate.point)]] = state.iterate.point
+        strength = problem.lam + state.proximal.kappa
+        np.testing.assert_allclose(point, (problem.lam * u + state.proximal.kappa * centre) / strength, atol=1e-10)
+        assert state.iterate.loss == pytest.approx(loss, abs=1e-12)
         assert state.dual >= loss - problem.lam / 2 * u @ u - 1e-12  # alpha is one of the points that are mixed
 
 
@@ -107,15 +107,15 @@ def test_steps_after_the_online_passes_know_their_primal_value(problem):
     assert [np.isnan(state.primal) for state in states[:4]] == [True, True, False, False]
     for state in states[2:]:
         assert state.primal == pytest.approx(known.primal(state.w), abs=1e-12)
-    assert [state.passes for state in states[:5]] == [0, 1, 3, 4, 5]
+    assert [state.schedule.passes for state in states[:5]] == [0, 1, 3, 4, 5]
 
 
 def test_certificates_cost_no_pass_of_their_own(problem):
     result = minimize(problem, SequentialDual(), tol=1e-9, max_passes=30)
     last = result.trace[-1]
-    assert result.hard_calls == problem.n * result.state.passes + last.evaluation_calls
+    assert result.hard_calls == problem.n * result.state.schedule.passes + last.evaluation_calls
     assert last.evaluation_calls <= 2 * problem.n  # J(0), and one more where an estimate promised too much
-    assert len(result.trace) >= result.state.passes - 2
+    assert len(result.trace) >= result.state.schedule.passes - 2
 
 
 def test_more_room_changes_nothing(problem):

@@ -2,7 +2,7 @@
 
 Passes, calls and seconds are the solver's own wherever the name does not say "evaluation". The three gaps of the
 paper's Figure 1 stand in every record: ``gap`` is the duality gap; ``primal_gap`` and ``dual_gap`` are upper bounds
-from the best dual and primal value of the whole race; ``native`` is what the algorithm's own authors watch.
+from the best dual and primal value of all solvers; ``native`` is what the algorithm's own authors watch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one solver did in a race."""
+"""What one solver did in a comparison."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from m3n.run.certificate import Record
 from m3n.run.loop import Status
 from m3n.solvers import Solver
 
-NOTHING = Record(0.0, 0.0, 0, 0, math.inf, -math.inf, math.inf)  # stands for the last record of an empty trace
+NOTHING = Record(  # stands for the last record of an empty trace
+    passes=0.0, seconds=0.0, hard_calls=0, soft_calls=0, primal=math.inf, dual=-math.inf, gap=math.inf
+)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What one solver did in a race. Passes, calls and seconds are its own; those of the evaluation stand apart.
+    """What one solver did in a comparison. Passes, calls and seconds are its own; those of the evaluation stand apart.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Names for the solvers of a race: every solver has one of its own that says which settings are not the usual ones."""
+"""Names for the solvers of a comparison: each has one of its own that says which settings are not the usual ones."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from m3n.problem import Problem
 from m3n.solvers import Solver, resolve_solver
 
-Contestants = Iterable[Solver[Any] | str] | Mapping[str, Solver[Any] | str] | Solver[Any] | str
+Solvers = Iterable[Solver[Any] | str] | Mapping[str, Solver[Any] | str] | Solver[Any] | str
 
 
-def label_solvers(solvers: Contestants, problem: Problem | None = None) -> dict[str, Solver[Any]]:
+def label_solvers(solvers: Solvers, problem: Problem | None = None) -> dict[str, Solver[Any]]:
     """From a distinct label to each solver; the labels of a mapping are kept as they are.
 
     Parameters

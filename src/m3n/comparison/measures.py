@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from m3n.run.fingerprint import attributes
+
 FEWEST = 5  # records in the window of the exponent; a line through fewer says little
 SPAN = 2.0  # least ratio of passes at the two ends of the window
 FLOOR = 1e-12  # of the first gap; what is below is rounding and no longer follows any rate
@@ -103,8 +105,4 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield from thing.values()
     elif isinstance(thing, COLLECTIONS) or (isinstance(thing, np.ndarray) and thing.dtype == object):
         yield from thing.flat if isinstance(thing, np.ndarray) else thing
-    yield from getattr(thing, "__dict__", {}).values()
-    for kind in type(thing).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        for name in [slots] if isinstance(slots, str) else slots:
-            yield getattr(thing, name, None)
+    yield from attributes(thing).values()

@@ -1,4 +1,4 @@
-"""The outcome of a race: one entry per solver, and the bounds that all of them know together."""
+"""The outcome of a comparison: one entry per solver, and the bounds that all of them know together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of a race; ``comparison[name]`` is the entry of a solver.
+    """The outcome of a comparison; ``comparison[name]`` is the entry of a solver.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Comparison:
         for entry in self.entries:
             if entry.name == name:
                 return entry
-        raise KeyError(f"no solver {name!r} in this race; there are {[entry.name for entry in self.entries]}")
+        raise KeyError(f"no solver {name!r} in this comparison; there are {[entry.name for entry in self.entries]}")
 
     @property
     def best(self) -> Certificate:
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C ended the race."""
+        """Whether Ctrl-C ended it."""
         return any(entry.status is Status.INTERRUPTED for entry in self.entries)
 
     @property
@@ -73,11 +73,11 @@ class Comparison:
         return tuple(note for note in (*map(_note, self.entries), self.contradiction) if note)
 
     def primal_gap_at(self, record: Record) -> float:
-        """J(w) at a record minus the best dual value of the race: an upper bound of J(w) - min J."""
+        """J(w) at a record minus the best dual value of all solvers: an upper bound of J(w) - min J."""
         return record.primal - self.best.dual
 
     def dual_gap_at(self, record: Record) -> float:
-        """The best primal value of the race minus D(alpha) at a record: an upper bound of max D - D(alpha)."""
+        """The best primal value of all solvers minus D(alpha) at a record: an upper bound of max D - D(alpha)."""
         return self.best.primal - record.dual
 
     def table(self, *parts: str) -> Table:

@@ -1,4 +1,4 @@
-"""The race itself: solvers, one after another, on one problem.
+"""The comparison itself: solvers, one after another, on one problem.
 
 Fairness. Every solver starts from its own ``init``. Right before its timed run it makes a few steps that nobody counts:
 kernels are compiled then and the problem's caches (J(0), the radius) are filled. Limits and axes are the solver's own
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from m3n.comparison.entry import Entry
-from m3n.comparison.labels import Contestants, label_solvers
+from m3n.comparison.labels import Solvers, label_solvers
 from m3n.comparison.measures import buffers, memory_of
 from m3n.comparison.result import Comparison
 from m3n.problem import Problem
@@ -31,7 +31,7 @@ WARM_UP_SECONDS = 10.0  # long enough to compile; a solver that is slower than t
 
 def compare(
     problem: Problem,
-    solvers: Contestants,
+    solvers: Solvers,
     *,
     tol: float = 1e-3,
     max_passes: float | None = 300.0,
@@ -39,10 +39,10 @@ def compare(
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
 ) -> Comparison:
-    """Let solvers race on one problem, each to a gap or to the end of its budget.
+    """Run solvers on one problem, each to a gap or to the end of its budget.
 
-    A solver that refuses the problem or breaks gets an entry with the reason. Ctrl-C ends the solver at hand and the
-    race; what was measured so far is returned. Evaluation is not charged to a solver.
+    A solver that refuses the problem or breaks gets an entry with the reason. Ctrl-C ends the solver at hand and all
+    others; what was measured so far is returned. Evaluation is not charged to a solver.
 
     Parameters
     ----------
@@ -75,16 +75,16 @@ def compare(
             shown = f"{position}/{len(labelled)} {name}"
             with ExitStack() as stack:
                 bars = [stack.enter_context(ProgressBar(label=shown))] if progress else []
-                entries.append(_Contest(problem, name, solver, (*bars, *callbacks)).run(goal))
+                entries.append(_Trial(problem, name, solver, (*bars, *callbacks)).run(goal))
             if entries[-1].status is Status.INTERRUPTED:
                 break
     except KeyboardInterrupt:  # between two runs
-        log.info("the race was interrupted")
+        log.info("the comparison was interrupted")
     return Comparison(tuple(entries), _describe(problem), goal)
 
 
-class _Contest:
-    """One solver's part of the race, and what is noted besides its result."""
+class _Trial:
+    """One solver's part of it, and what is noted besides its result."""
 
     def __init__(self, problem: Problem, name: str, solver: Solver[Any], callbacks: tuple[Callback, ...]):
         self.problem, self.name, self.solver, self.callbacks = problem, name, solver, callbacks
@@ -101,7 +101,7 @@ class _Contest:
             return self._entry(Status.INTERRUPTED)
         except (MissingOracle, WrongObjective) as error:
             return self._entry(None, f"refused: {error}")
-        except Exception as error:  # a solver's accident must not end the race
+        except Exception as error:  # a solver's accident must not end the others' runs
             log.debug("%s failed", self.name, exc_info=True)
             return self._entry(None, f"failed: {type(error).__name__}: {error}")
 
@@ -129,14 +129,16 @@ class _Contest:
             self.memory = max(self.memory, memory_of(snapshot.state, self.shared))
 
     def _entry(self, status: Status | None, error: str = "") -> Entry:
-        problem, own_dual = self.problem, not self.duals or max(self.duals) > -float("inf")
-        about = (tuple(self.trace), problem.n, problem.temperature, self.memory, own_dual)
-        return Entry(self.name, self.solver, status, error, *about)
+        own_dual = not self.duals or max(self.duals) > -float("inf")
+        return Entry(
+            name=self.name, solver=self.solver, status=status, error=error, trace=tuple(self.trace), n=self.problem.n,
+            temperature=self.problem.temperature, memory=self.memory, own_dual=own_dual,
+        )  # fmt: skip
 
 
 def _describe(problem: Problem) -> dict[str, Any]:
     return {
-        "structure": type(problem.structure).__name__,
+        "structure": problem.name,
         "n": problem.n,
         "dim": problem.dim,
         "lam": problem.lam,

@@ -53,6 +53,8 @@ class Problem(Objective):
         Oracle calls so far, counted in examples.
     """
 
+    visitable = True
+
     def __init__(
         self,
         structure: Structure,

@@ -1,7 +1,10 @@
 """Runs on disk: a run that is cut off goes on where it was saved last.
 
 A checkpoint is a pickled ``Result``, the solver's state included, because no step is to be lost or repeated. Pickles
-can hold code; the loader accepts nothing but arrays and the settings, states and records of this package.
+can hold code; the loader accepts nothing but arrays of numbers and the settings, states and records of this package.
+
+With the result comes a fingerprint of what was minimised: a checkpoint of other data or settings is refused, with the
+difference. States go to compiled code, which does not check its indices, so all their arrays are checked here.
 """
 
 from __future__ import annotations
@@ -13,14 +16,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from m3n.io.files import check_writable, write_atomically
-from m3n.problem import Problem
+from m3n.problem import Objective
+from m3n.run.certificate import Certificate, Record
+from m3n.run.fingerprint import Fingerprint
 from m3n.run.loop import Result, Snapshot, Status
+from m3n.solvers import Solver
+from m3n.solvers.forms import BadState, Form, check_state
 
 EVERY = 60.0
-OURS = ("m3n.solvers.", "m3n.compiled.", "m3n.run.loop", "m3n.run.certificate")
+OURS = ("m3n.solvers.", "m3n.compiled.", "m3n.run.loop", "m3n.run.certificate", "m3n.run.fingerprint")
 ARRAYS = {
-    ("numpy", "dtype"),
     ("numpy", "ndarray"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"),
@@ -56,24 +64,32 @@ class Checkpoint:
         self.path, self.every = Path(path), every
         self.saved = time.perf_counter()
 
-    def load(self, problem: Problem) -> Result | None:
+    def load(self, problem: Objective) -> Result | None:
         """The run that was saved, if there is one.
 
         Parameters
         ----------
         problem : Problem
-            What is to be minimised; a run of a problem of another size is refused.
+            What is to be minimised; a run of another problem is refused.
         """
         if not self.path.exists():
             return None
         try:
             found = _Loader(io.BytesIO(self.path.read_bytes())).load()
-        except (pickle.UnpicklingError, EOFError, AttributeError, IndexError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever an arbitrary file leads to
             raise self._refusal(f"is no checkpoint of this m3n ({error})") from None
         if not isinstance(found, Result):
             raise self._refusal("is no checkpoint of this m3n")
-        if found.w.shape != (problem.dim,):
-            raise self._refusal(f"belongs to other data or settings ({len(found.w)} weights, not {problem.dim})")
+        written_for = getattr(found, "fingerprint", None)
+        if not isinstance(written_for, Fingerprint):
+            raise self._refusal("was written by an older m3n, which did not note for which data")
+        difference = written_for.difference(Fingerprint(problem, found.solver), but="solver")
+        if difference:
+            raise self._refusal(f"belongs to other data or settings ({difference})")
+        try:
+            _check(problem, found)
+        except (BadState, AttributeError, TypeError, IndexError) as error:
+            raise self._refusal(f"is damaged ({error})") from None
         return found
 
     def _refusal(self, what: str) -> CheckpointError:
@@ -109,12 +125,34 @@ class Checkpoint:
 
 
 class _Loader(pickle.Unpickler):
-    """Loads arrays and plain records of this package."""
+    """Loads arrays of numbers and plain records of this package."""
 
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("numpy", "dtype"):
+            return _plain_dtype
         if (module, name) in ARRAYS:
             return super().find_class(module, name)
         found = super().find_class(module, name) if module.startswith(OURS) and "." not in name else None
         if isinstance(found, type) and found.__module__.startswith(OURS):
             return found
         raise pickle.UnpicklingError(f"it holds {module}.{name}")
+
+
+def _plain_dtype(text: str, *_: object) -> np.dtype[Any]:
+    """Numbers and truth values only: arrays of objects could hold anything."""
+    found = np.dtype(text)
+    if found.kind not in "biuf":
+        raise pickle.UnpicklingError(f"it holds an array of {found}")
+    return found
+
+
+def _check(problem: Objective, found: Result) -> None:
+    """Refuse what no run of the solver on the problem has written."""
+    kinds = {"w": np.ndarray, "certificate": Certificate, "status": Status, "trace": list, "solver": Solver}
+    for name, kind in kinds.items():
+        if not isinstance(getattr(found, name), kind):
+            raise BadState(f"{name} is a {type(getattr(found, name)).__name__}")
+    if not all(isinstance(record, Record) for record in found.trace):
+        raise BadState("the trace holds something else than records")
+    Form(float, ("dim",))(problem, found.w, "w")
+    check_state(problem, found.solver, found.state)

@@ -1,4 +1,4 @@
-"""The one loop of the library: run a solver until its certificate is good enough."""
+"""Run a solver until its certificate is good enough; the loop itself is ``m3n.run.steps``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from m3n.packed.threads import single_threaded_blas
-from m3n.problem import Problem
+from m3n.problem import Objective
 from m3n.run.certificate import Certificate, Record
+from m3n.run.fingerprint import Fingerprint
 from m3n.run.interrupt import Interrupt
+from m3n.run.steps import repeat
 from m3n.run.suitability import check_fit
 from m3n.solvers import Choice, Solver, resolve_solver
 
@@ -63,6 +65,8 @@ class Result:
         Why ``solver="auto"`` chose it; empty if the caller did.
     state : object
         The solver's last state, from which ``minimize(..., resume=result)`` goes on.
+    fingerprint : Fingerprint or None
+        What was minimised, and how: a run is resumed for nothing else.
     """
 
     w: np.ndarray
@@ -75,6 +79,7 @@ class Result:
     solver: Solver[Any]
     reason: str
     state: Any = field(repr=False)
+    fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
 
     @property
     def converged(self) -> bool:
@@ -113,7 +118,7 @@ Callback = Callable[[Snapshot], bool | None]
 
 
 def minimize(
-    problem: Problem,
+    problem: Objective,
     solver: Solver[Any] | str = "auto",
     *,
     tol: float = 1e-3,
@@ -170,10 +175,16 @@ def minimize(
     check_fit(problem, choice.solver)
     if resume is not None and start is not None:
         raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
-    if resume is not None and type(resume.solver) is not type(choice.solver):
-        raise ValueError(f"cannot resume a run of {type(resume.solver).__name__} with {type(choice.solver).__name__}")
-    limits = (np.inf if max_passes is None else max_passes, np.inf if max_seconds is None else max_seconds)
-    run = _Run(problem, choice, (tol, rtol), *limits, tuple(callbacks), resume, charge_evaluation, start)
+    goal = _Goal(
+        tol=tol,
+        rtol=rtol,
+        max_passes=np.inf if max_passes is None else max_passes,
+        max_seconds=np.inf if max_seconds is None else max_seconds,
+        charge_evaluation=charge_evaluation,
+    )
+    run = _Run(problem, choice, goal, tuple(callbacks), start)
+    if resume is not None:
+        run.take_over(resume)
     with single_threaded_blas(), run.interrupt:
         return run.go()
 
@@ -185,42 +196,62 @@ def check_limits(**limits: float | None) -> None:
             raise ValueError(f"{name} must not be negative, got {limit}")
 
 
+@dataclass(frozen=True)
+class _Goal:
+    """When a run ends."""
+
+    tol: float
+    rtol: float
+    max_passes: float
+    max_seconds: float
+    charge_evaluation: bool
+
+    def gap(self, primal: float) -> float:
+        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
+        return max(self.tol, self.rtol * abs(primal)) if self.rtol else self.tol
+
+
 class _Run:
-    """The state of the loop."""
+    """A run on its way."""
 
     def __init__(
         self,
-        problem: Problem,
+        problem: Objective,
         choice: Choice,
-        tolerances: tuple[float, float],
-        max_passes: float,
-        max_seconds: float,
+        goal: _Goal,
         callbacks: tuple[Callback, ...],
-        resume: Result | None,
-        charge_evaluation: bool,
         start: Result | np.ndarray | None,
     ):
-        self.start = start
-        self.problem, self.solver, self.reason, self.tolerances = problem, choice.solver, choice.reason, tolerances
-        self.charge_evaluation = charge_evaluation
-        self.max_passes, self.max_seconds, self.callbacks = max_passes, max_seconds, callbacks
+        self.problem, self.solver, self.reason = problem, choice.solver, choice.reason
+        self.goal, self.callbacks, self.start = goal, callbacks, start
+        self.fingerprint = Fingerprint(problem, choice.solver)
         self.interrupt = Interrupt()
         self.begin = time.perf_counter()
         self.first_calls = problem.hard_calls, problem.soft_calls
-        self.state: Any = resume.state if resume else None
-        nothing = Certificate(np.inf, 0.0, problem.structure.relaxed)  # D = 0 with all weight on gold
-        self.certificate = resume.certificate if resume else nothing
-        self.w = resume.w if resume else np.zeros(problem.dim)
+        self.state: Any = None
+        self.certificate = Certificate(np.inf, 0.0, problem.relaxed)  # D = 0 with all weight on gold
+        self.w = np.zeros(problem.dim)
         self.trace: list[Record] = []
         self.certified: Any = None  # the state that the certificate speaks of
         self.last_passes = 0.0
         self.patience = 1.0  # passes until the next certificate
         self.evaluation_seconds = 0.0
         self.evaluation_calls = 0
+        self.called_off = False  # by a callback
+
+    def take_over(self, earlier: Result) -> None:
+        """Go on where an earlier run stopped, if that was one of this problem with this solver."""
+        theirs, ours = type(earlier.solver), type(self.solver)
+        if theirs is not ours:
+            raise ValueError(f"cannot resume a run of {theirs.__name__} with {ours.__name__}")
+        difference = earlier.fingerprint.difference(self.fingerprint) if earlier.fingerprint else ""
+        if difference:
+            raise ValueError(f"cannot resume: the earlier result belongs to another problem or solver ({difference})")
+        self.state, self.certificate, self.w = earlier.state, earlier.certificate, earlier.w
 
     def go(self) -> Result:
         try:
-            status = self._begin() or self._loop()
+            status = self._begin() or repeat(self._step, self._reason_to_stop)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         uncertified = self.certified is not self.state or self.certificate.primal == np.inf
@@ -234,9 +265,8 @@ class _Run:
 
     @property
     def tol(self) -> float:
-        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
-        absolute, relative = self.tolerances
-        return max(absolute, relative * abs(self.certificate.primal)) if relative else absolute
+        """The gap that is good enough by now."""
+        return self.goal.gap(self.certificate.primal)
 
     @property
     def passes(self) -> float:
@@ -251,7 +281,7 @@ class _Run:
     def spent(self) -> tuple[float, float]:
         """Passes and seconds that count towards the limits; the last certificate's pass is counted beforehand."""
         seconds = time.perf_counter() - self.begin
-        if self.charge_evaluation:
+        if self.goal.charge_evaluation:
             return self.passes + 1, seconds
         return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
 
@@ -273,22 +303,21 @@ class _Run:
         self.state = _warm_state(self.problem, self.solver, start)
         return Status.CALLBACK if self._due() and self._certify() else None
 
-    def _loop(self) -> Status:
-        while True:
-            if self.certificate.gap <= self.tol:
-                return Status.TOLERANCE
-            if self.interrupt.wished:
-                return Status.INTERRUPTED
-            passes, seconds = self.spent
-            if passes >= self.max_passes:
-                return Status.PASS_LIMIT
-            if seconds >= self.max_seconds:
-                return Status.TIME_LIMIT
-            if self.state.stalled:
-                return Status.STALLED
-            self.state = self.solver.step(self.problem, self.state)
-            if self._due() and self._certify():
-                return Status.CALLBACK
+    def _step(self) -> None:
+        self.state = self.solver.step(self.problem, self.state)
+        self.called_off = self._due() and self._certify()
+
+    def _reason_to_stop(self) -> Status | None:
+        passes, seconds = self.spent
+        reasons = {
+            Status.CALLBACK: self.called_off,
+            Status.TOLERANCE: self.certificate.gap <= self.tol,
+            Status.INTERRUPTED: self.interrupt.wished,
+            Status.PASS_LIMIT: passes >= self.goal.max_passes,
+            Status.TIME_LIMIT: seconds >= self.goal.max_seconds,
+            Status.STALLED: self.state.stalled,
+        }
+        return next((status for status, holds in reasons.items() if holds), None)
 
     def _due(self) -> bool:
         """Whenever a certificate is free of charge; else when ``_patience`` says so.
@@ -313,9 +342,9 @@ class _Run:
         self.trace.append(record)
         self.patience = _patience(self.trace, self.tol)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
-        limits = self.tol, self.max_passes, self.max_seconds
         result = None if self.state is None else self._result(Status.INTERRUPTED)
-        snapshot = Snapshot(record, _read_only(self.w), *limits, self.state, result)
+        limits = {"tol": self.tol, "max_passes": self.goal.max_passes, "max_seconds": self.goal.max_seconds}
+        snapshot = Snapshot(record=record, w=_read_only(self.w), state=self.state, result=result, **limits)
         begin = time.perf_counter()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += time.perf_counter() - begin
@@ -339,7 +368,7 @@ class _Run:
         if dual - self.certificate.primal > ROUNDING * (1.0 + abs(primal) + abs(dual)):
             raise BrokenOracle(
                 f"the dual value {dual} exceeds the primal value {self.certificate.primal}: the oracles of "
-                f"{type(self.problem.structure).__name__}, its feature map or its loss contradict each other; "
+                f"{self.problem.name}, its feature map or its loss contradict each other; "
                 "test them with m3n.checks"
             )
 
@@ -352,15 +381,21 @@ class _Run:
     def _record(self) -> Record:
         known_so_far = {} if self.state is None else self.state.metrics
         metrics = {name: value for name, value in known_so_far.items() if np.isfinite(value)}
+        hard, soft = self.calls
         known = self.certificate
-        seconds = time.perf_counter() - self.begin
-        evaluation = self.evaluation_seconds, self.evaluation_calls
-        return Record(self.passes, seconds, *self.calls, known.primal, known.dual, known.gap, *evaluation, metrics)
+        return Record(
+            passes=self.passes, seconds=time.perf_counter() - self.begin, hard_calls=hard, soft_calls=soft,
+            primal=known.primal, dual=known.dual, gap=known.gap, metrics=metrics,
+            evaluation_seconds=self.evaluation_seconds, evaluation_calls=self.evaluation_calls,
+        )  # fmt: skip
 
     def _result(self, status: Status) -> Result:
-        seconds = time.perf_counter() - self.begin
-        known = self.w, self.certificate, status, self.trace
-        return Result(*known, *self.calls, seconds, self.solver, self.reason, self.state)
+        hard, soft = self.calls
+        return Result(
+            w=self.w, certificate=self.certificate, status=status, trace=self.trace, hard_calls=hard,
+            soft_calls=soft, seconds=time.perf_counter() - self.begin, solver=self.solver, reason=self.reason,
+            state=self.state, fingerprint=self.fingerprint,
+        )  # fmt: skip
 
 
 def _patience(trace: list[Record], tol: float) -> float:
@@ -380,7 +415,7 @@ def _patience(trace: list[Record], tol: float) -> float:
     return float(max(1.0, min(max(expected, usual / 4), 2 * usual)))
 
 
-def _warm_state(problem: Problem, solver: Solver[Any], start: Result | np.ndarray) -> Any:
+def _warm_state(problem: Objective, solver: Solver[Any], start: Result | np.ndarray) -> Any:
     w = start.w if isinstance(start, Result) else np.asarray(start, dtype=np.float64)
     if w.shape != (problem.dim,):
         raise ValueError(f"start has weights of shape {w.shape}, but the problem has {problem.dim} weights")

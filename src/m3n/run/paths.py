@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective
 from m3n.run.certificate import Certificate
 from m3n.run.loop import Callback, Result, minimize
 from m3n.solvers import Solver, resolve_solver
@@ -86,7 +86,7 @@ class Path(Sequence[PathPoint]):
 
 
 def path(
-    problem: Problem,
+    problem: Objective,
     lams: Iterable[float],
     solver: Solver[Any] | str = "auto",
     *,
@@ -136,5 +136,6 @@ def path(
         problem = problem.with_lam(lam)  # of the last one, so that what it prepared is shared
         start = results[-1] if results and warm_start else None
         result = minimize(problem, choice.solver, start=start, **settings)
-        results = [*(replace(earlier, state=None) for earlier in results), replace(result, reason=choice.reason)]
+        light = [replace(earlier, state=None, fingerprint=None) for earlier in results]  # only the last goes on
+        results = [*light, replace(result, reason=choice.reason)]
     return Path(tuple(map(PathPoint, order, results)))

@@ -46,6 +46,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from m3n.run.steps import repeat
+
 Point: TypeAlias = Any  # needs only  point + point  and  float * point
 
 SHRINK = 0.9  # of L^ after a good step: seven of them earn back a doubling, which costs a step
@@ -194,23 +196,57 @@ def excessive_gap(
     _require_positive("tol", tol)
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
-    w, alpha, primal, dual = None, None, math.inf, -math.inf
-    trace: list[SaddleRecord] = []
-    for state in iterate(saddle, schedule):
-        new_primal, new_dual = float(saddle.primal(state.w)), float(saddle.dual(state.alpha))
-        if w is None or new_primal < primal:
-            w, primal = state.w, new_primal
-        if alpha is None or new_dual > dual:
-            alpha, dual = state.alpha, new_dual
-        record = SaddleRecord(state.k, state.mu, primal, dual, float(state.mu * saddle.diameter))
-        _require_weak_duality(record, new_primal, new_dual, tol)
-        trace.append(record)
-        if callback is not None:
-            callback(record)
-        if record.gap <= tol or state.k >= max_iter:
-            break
-    status = SaddleStatus.TOLERANCE if record.gap <= tol else SaddleStatus.ITERATIONS
-    return SaddleResult(w, alpha, primal, dual, state.mu, state.k, record.bound, status, tuple(trace), state.redone)
+    run = _SaddleRun(saddle, schedule, tol, max_iter, callback)
+    run.step()
+    return run.result(repeat(run.step, run.reason_to_stop))
+
+
+class _SaddleRun:
+    """The best w and the best alpha so far."""
+
+    def __init__(
+        self,
+        saddle: SaddlePoint,
+        schedule: str,
+        tol: float,
+        max_iter: int,
+        callback: Callable[[SaddleRecord], object] | None,
+    ):
+        self.saddle, self.tol, self.max_iter, self.callback = saddle, tol, max_iter, callback
+        self.states = iterate(saddle, schedule)
+        self.w: Point = None
+        self.alpha: Point = None
+        self.primal, self.dual = math.inf, -math.inf
+        self.trace: list[SaddleRecord] = []
+
+    def step(self) -> None:
+        """One more iterate, what it certifies, and a word to the callback."""
+        state = self.state = next(self.states)
+        primal, dual = float(self.saddle.primal(state.w)), float(self.saddle.dual(state.alpha))
+        if self.w is None or primal < self.primal:
+            self.w, self.primal = state.w, primal
+        if self.alpha is None or dual > self.dual:
+            self.alpha, self.dual = state.alpha, dual
+        bound = float(state.mu * self.saddle.diameter)
+        record = SaddleRecord(k=state.k, mu=state.mu, primal=self.primal, dual=self.dual, bound=bound)
+        _require_weak_duality(record, primal, dual, self.tol)
+        self.trace.append(record)
+        if self.callback is not None:
+            self.callback(record)
+
+    def reason_to_stop(self) -> SaddleStatus | None:
+        """The tolerance, or the number of iterates."""
+        if self.trace[-1].gap <= self.tol:
+            return SaddleStatus.TOLERANCE
+        return SaddleStatus.ITERATIONS if self.state.k >= self.max_iter else None
+
+    def result(self, status: SaddleStatus) -> SaddleResult:
+        """What is returned."""
+        last = self.trace[-1]
+        return SaddleResult(
+            w=self.w, alpha=self.alpha, primal=self.primal, dual=self.dual, mu=last.mu, iterations=last.k,
+            bound=last.bound, status=status, trace=tuple(self.trace), redone=self.state.redone,
+        )  # fmt: skip
 
 
 def iterate(saddle: SaddlePoint, schedule: str = "paper") -> Iterator[SaddleState]:

@@ -7,12 +7,12 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective
 
 
 class State(Protocol):
@@ -39,11 +39,32 @@ class State(Protocol):
         """Quantities that the solver itself watches."""
 
 
+class UnknownPrimal:
+    """A state without a J of its own: every visit sees other weights, or the exp-oracle gives J_mu only."""
+
+    @property
+    def primal(self) -> float:
+        """Unknown: a certificate takes a pass."""
+        return np.nan
+
+
+class NeverStalls:
+    """A state from which there is always a next step: one that gains nothing leaves things as they are."""
+
+    @property
+    def stalled(self) -> bool:
+        """Never."""
+        return False
+
+
 S = TypeVar("S", bound=State)
+Held = TypeVar("Held", bound=tuple[Any, ...])
+
+HARD, SOFT = frozenset({"hard"}), frozenset({"soft"})  # what most solvers require
 
 
 class Solver(Generic[S]):
-    """An algorithm on a ``Problem``.
+    """An algorithm on an ``Objective``; one that visits examples one by one needs a whole ``Problem``.
 
     Attributes
     ----------
@@ -65,6 +86,12 @@ class Solver(Generic[S]):
         Whether its states know J as often as is worth while; the loop then makes no pass of its own in between.
     takes_l1 : bool
         Whether it minimises objectives with an l1 term, and no others.
+    smooth_only : bool
+        Whether it needs a positive temperature: it trains CRFs, and nothing else.
+    any_prox : bool
+        Whether at temperature 0 a smoothed maximum with the structure's own prox serves it as well as the exp-oracle.
+    visits : bool
+        Whether it visits examples one by one, which passes made elsewhere do not allow.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -76,10 +103,15 @@ class Solver(Generic[S]):
     rescales: ClassVar[bool] = False
     certifies: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = False
+    smooth_only: ClassVar[bool] = False
+    any_prox: ClassVar[bool] = False
+    visits: bool = False
 
     @property
     def restriction(self) -> str:
         """Why there are temperatures at which the solver cannot work, for error messages."""
+        if self.smooth_only:
+            return "trains CRFs only, whose temperature is positive"
         return "trains max-margin networks only, whose temperature is 0"
 
     @property
@@ -91,31 +123,69 @@ class Solver(Generic[S]):
 
     def oracles(self, temperature: float) -> frozenset[str] | None:
         """The oracles needed at a temperature; None if the solver cannot work there."""
-        return self.requires_smooth if temperature else self.requires
+        if temperature:
+            return self.requires_smooth
+        return None if self.smooth_only else self.requires
 
-    def fits(self, problem: Problem) -> bool:
-        """Whether it can minimise the problem's kind of objective."""
-        rescales = self.rescales or problem.rescale == "margin"
-        return rescales and self.takes_l1 == bool(problem.l1) and self.oracles(problem.temperature) is not None
+    def missing(self, problem: Objective) -> frozenset[str]:
+        """The oracles that it needs at the problem's temperature, and the problem does not offer."""
+        smooths = self.any_prox and not problem.temperature and "smoothed" in problem.oracles
+        return (self.oracles(problem.temperature) or frozenset()) - problem.oracles - (SOFT if smooths else frozenset())
 
-    def init(self, problem: Problem) -> S:
+    def fits(self, problem: Objective) -> bool:
+        """Whether it can minimise the problem's kind of objective, with the oracles that the problem offers."""
+        kind = (self.rescales or problem.rescale == "margin") and self.takes_l1 == bool(problem.l1)
+        able = self.oracles(problem.temperature) is not None and (problem.visitable or not self.visits)
+        return kind and able and not self.missing(problem)
+
+    def init(self, problem: Any) -> S:
         """The first state."""
         raise TypeError(f"{type(self).__name__} does not define init")
 
-    def restart(self, problem: Problem, state: S) -> S:
+    def restart(self, problem: Any, state: S) -> S:
         """The first state of a run that begins where one with another lam, on the same data, has ended.
 
         ``init`` for a solver that has nothing to carry over.
         """
         return self.init(problem)
 
-    def start_at(self, problem: Problem, w: np.ndarray) -> S:
+    def start_at(self, problem: Any, w: np.ndarray) -> S:
         """The first state of a run that begins at given weights, for solvers that can begin anywhere."""
         raise TypeError(
             f"{type(self).__name__} cannot begin at given weights: it needs a dual point; "
             "pass the Result of an earlier run of the same solver"
         )
 
-    def step(self, problem: Problem, state: S) -> S:
+    def step(self, problem: Any, state: S) -> S:
         """The next state."""
         raise TypeError(f"{type(self).__name__} does not define step")
+
+
+class FromWeights(Solver[S]):
+    """A solver that can begin at any weights, and takes over nothing else from an earlier run."""
+
+    def init(self, problem: Any) -> S:
+        """w = 0."""
+        return self.start_at(problem, np.zeros(problem.dim))
+
+    def restart(self, problem: Any, state: S) -> S:
+        """The weights of the earlier run."""
+        return self.start_at(problem, state.w)
+
+
+def copied(held: Held) -> Held:
+    """A copy of a named tuple of arrays, which compiled code may change."""
+    return type(held)(*(array.copy() for array in held))
+
+
+def with_room(held: Held, size: int, visit: Callable[[Held, int], int], grow: Callable[[Held], Held]) -> Held:
+    """Make ``size`` visits that fill what examples hold; where there is no room left they end early.
+
+    ``visit`` goes on from a position and returns the next one; ``grow`` makes room. Returns what is held in the end.
+    """
+    at = 0
+    while at < size:
+        at = visit(held, at)
+        if at < size:
+            held = grow(held)
+    return held

@@ -36,13 +36,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Answer, Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Answer, Objective
+from m3n.solvers.base import HARD, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights, require
 from m3n.solvers.hull import Hull, Point
+from m3n.solvers.settings import at_least
 
 MOST_BATCHES = 100  # more cost time per pass and save few passes
 ROOM = 1 << 25  # numbers in the vectors of all batches together, 256 MB, unless that means fewer than
@@ -52,26 +53,21 @@ RECENT = 0.3  # least weight of the newest w in its moving average
 
 
 @dataclass(frozen=True)
-class BatchFrankWolfeState:
+class BatchFrankWolfeState(UnknownPrimal):
     """The batches' shares of alpha, the centre of the proximal term, and what the certificate is made of."""
 
     shares: tuple[Point, ...]  # (u_j, b_j)
-    z: np.ndarray
-    anchor: np.ndarray  # w when z last moved
+    z: Weights
+    anchor: Weights  # w when z last moved
     kappa: float  # NaN until the first visit
     hull: Hull
-    w: np.ndarray  # the moving average
+    w: Weights  # the moving average
     dual: float
     estimate: float = np.inf  # sum of the gaps of the last pass
     target: float = np.inf  # its value when z last moved
     waited: int = 0  # passes since then
     passes: int = 0
     moved: bool = True
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
 
     @property
     def stalled(self) -> bool:
@@ -81,6 +77,11 @@ class BatchFrankWolfeState:
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"proximal_gap_estimate": self.estimate, "kappa": self.kappa, "batches": float(len(self.shares))}
+
+    def check(self, problem: Objective) -> None:
+        """Refuse what does not fit the problem."""
+        require(0 < len(self.shares) <= problem.n, f"{len(self.shares)} batches of {problem.n} examples")
+        require(all(len(share.u) == problem.dim for share in self.shares), "a batch has another number of weights")
 
 
 @dataclass(frozen=True)
@@ -108,34 +109,33 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
     memory: int = 8
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "proximal_gap_estimate"
-    rate: ClassVar[str] = "R^2 / (lam eps)"
-    exponent: ClassVar[float | None] = -1.0
+    requires = HARD
+    rescales = True
+    native = "proximal_gap_estimate"
+    rate = "R^2 / (lam eps)"
+    exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.batches is not None and self.batches < 1:
-            raise ValueError(f"batches must be at least 1, got {self.batches}")
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, batches=self.batches, memory=self.memory)
         if self.share < 0 or (self.proximity is not None and not 0.0 <= self.proximity < np.inf):
             raise ValueError("proximity and share must not be negative or infinite")
 
-    def init(self, problem: Problem) -> BatchFrankWolfeState:
+    def init(self, problem: Objective) -> BatchFrankWolfeState:
         """All weight on gold: u = 0, D = 0. No oracle call."""
         zero = np.zeros(problem.dim)
         shares = (Point(zero, 0.0),) * self._count(problem)
         kappa = np.nan if self.proximity is None else self.proximity
-        return BatchFrankWolfeState(shares, zero, zero, kappa, Hull.gold(problem), zero, 0.0)
+        return BatchFrankWolfeState(
+            shares=shares, z=zero, anchor=zero, kappa=kappa, hull=Hull.gold(problem), w=zero, dual=0.0
+        )
 
-    def step(self, problem: Problem, state: BatchFrankWolfeState) -> BatchFrankWolfeState:
+    def step(self, problem: Objective, state: BatchFrankWolfeState) -> BatchFrankWolfeState:
         """One pass: a visit to every batch, then perhaps a move of the centre."""
         parts = problem.pieces(len(state.shares), self.seed)
         return self.visit_all(problem, state, lambda j, w: parts[j].hard(w))
 
     def visit_all(
-        self, problem: Problem, state: BatchFrankWolfeState, ask: Callable[[int, np.ndarray], Answer]
+        self, problem: Objective, state: BatchFrankWolfeState, ask: Callable[[int, np.ndarray], Answer]
     ) -> BatchFrankWolfeState:
         """A step with any oracle that answers for a batch at given weights; warm starts ask the exp-oracle."""
         run = _Pass(problem, self, state)
@@ -143,7 +143,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
             run.visit(int(j), ask)
         return run.state()
 
-    def _count(self, problem: Problem) -> int:
+    def _count(self, problem: Objective) -> int:
         fitting = max(LEAST_BATCHES, min(MOST_BATCHES, ROOM // max(problem.dim, 1)))
         return min(problem.n, fitting if self.batches is None else self.batches)
 
@@ -151,7 +151,7 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
 class _Pass:
     """The state as it changes from visit to visit."""
 
-    def __init__(self, problem: Problem, solver: BatchFrankWolfe, state: BatchFrankWolfeState):
+    def __init__(self, problem: Objective, solver: BatchFrankWolfe, state: BatchFrankWolfeState):
         self.problem, self.solver, self.old = problem, solver, state
         self.shares = list(state.shares)
         self.kappa = state.kappa

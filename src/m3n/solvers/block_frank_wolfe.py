@@ -32,8 +32,9 @@ import numpy as np
 from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
 from m3n.compiled.sweeps.working_sets import Sets
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
-from m3n.solvers.working_sets import copied, dual_point, enlarged, gold_sets, nearer_gold
+from m3n.solvers.base import HARD, Solver, UnknownPrimal, copied, with_room
+from m3n.solvers.forms import Spreads, Weights
+from m3n.solvers.working_sets import WorkingSets, dual_point, enlarged, gold_sets, nearer_gold
 
 
 class Order(Protocol):
@@ -116,24 +117,19 @@ class PlaneCache:
 
 
 @dataclass(frozen=True)
-class BlockFrankWolfeState:
+class BlockFrankWolfeState(UnknownPrimal):
     """alpha as working sets, with w(alpha) and the averages."""
 
-    u: np.ndarray  # w(alpha)
-    lag: np.ndarray  # q, see the kernel
-    sets: Sets
+    u: Weights  # w(alpha)
+    lag: Weights  # q, see the kernel
+    sets: WorkingSets
     totals: tuple[float, float, float, float]  # b, its lag, P, k
-    gaps: np.ndarray  # (n,) n times the block's share of the duality gap at its last visit
-    w: np.ndarray  # the weighted average, or w(alpha) where that is optimal
+    gaps: Spreads  # n times the block's share of the duality gap at its last visit
+    w: Weights  # the weighted average, or w(alpha) where that is optimal
     alpha_dual: float  # D(alpha)
     average_dual: float  # D of the averaged alpha
     passes: int = 0
     moved: bool = True
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
 
     @property
     def dual(self) -> float:
@@ -172,11 +168,12 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
     cache: PlaneCache | None = None
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "duality_gap_estimate"
-    rate: ClassVar[str] = "R^2 / (lam eps)"
-    exponent: ClassVar[float | None] = -1.0
+    requires = HARD
+    visits = True
+    rescales = True
+    native = "duality_gap_estimate"
+    rate = "R^2 / (lam eps)"
+    exponent = -1.0
 
     def init(self, problem: Problem) -> BlockFrankWolfeState:
         """All weight on gold: w = 0, D = 0. No oracle call."""
@@ -199,8 +196,11 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
 
 def _beginning(problem: Problem, sets: Sets, u: np.ndarray, b: float) -> BlockFrankWolfeState:
     """Before the first visit."""
-    dual, gaps = problem.dual(u, b), np.full(problem.n, np.inf)
-    return BlockFrankWolfeState(u, np.zeros(problem.dim), sets, (b, 0.0, 1.0, 0.0), gaps, u, dual, dual)
+    dual = problem.dual(u, b)
+    return BlockFrankWolfeState(
+        u=u, lag=np.zeros(problem.dim), sets=sets, totals=(b, 0.0, 1.0, 0.0), gaps=np.full(problem.n, np.inf), w=u,
+        alpha_dual=dual, average_dual=dual,
+    )  # fmt: skip
 
 
 class _Pass:
@@ -219,14 +219,13 @@ class _Pass:
 
     def visit(self, order: np.ndarray, ask: bool) -> None:
         """One sweep; working sets grow where the kernel finds no room."""
-        at = 0
-        while at < len(order):
-            at = self.problem.visit(
-                sweep, self.sets, self.totals, order, at, self.passes, ask, self.solver.move.pairwise,
-                self.problem.lam, self.u, self.lag, self.zeros, self.gaps,
-            )  # fmt: skip
-            if at < len(order):
-                self.sets = enlarged(self.sets)
+        how = self.passes, ask, self.solver.move.pairwise, self.problem.lam
+        changed = self.u, self.lag, self.zeros, self.gaps
+
+        def visits(sets: Sets, at: int) -> int:
+            return self.problem.visit(sweep, sets, self.totals, order, at, *how, *changed)
+
+        self.sets = with_room(self.sets, len(order), visits, enlarged)
         if ask:
             self.visited[order] = True
             self.problem.count(hard=len(order))
@@ -235,9 +234,9 @@ class _Pass:
         """The new state, with the averages written out."""
         b, lag, product, visits = (float(total[0]) for total in self.totals)
         average = self.problem.combine((1.0, -product), (self.u, self.lag))
-        duals = self.problem.dual(self.u, b), self.problem.dual(average, b - product * lag)
         moved = not (self.visited.all() and np.array_equal(self.u, self.before))
         return BlockFrankWolfeState(
-            self.u, self.lag, self.sets, (b, lag, product, visits), self.gaps, average if moved else self.u, *duals,
-            self.passes, moved,
+            u=self.u, lag=self.lag, sets=self.sets, totals=(b, lag, product, visits), gaps=self.gaps,
+            w=average if moved else self.u, passes=self.passes, moved=moved,
+            alpha_dual=self.problem.dual(self.u, b), average_dual=self.problem.dual(average, b - product * lag),
         )  # fmt: skip

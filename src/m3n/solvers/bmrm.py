@@ -32,13 +32,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Answer, Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Answer, Objective
+from m3n.solvers.base import HARD, SOFT, Solver
+from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
+from m3n.solvers.settings import at_least, one_of
 
 FIRST, LEAST, MOST = 0.1, 0.01, 1.0  # of t; OCAS always takes its planes at 0.1
 GROW, SHRINK = 1.5, 0.8  # of t after a falling and a rising slope; 1.2 to 2 and 0.7 to 0.9 do about as well
@@ -50,11 +51,11 @@ ROUNDING = 1e-13  # a bound that moves by less, relatively, has not moved
 class BMRMState:
     """The best point, the model, and the point whose pass comes next."""
 
-    w: np.ndarray  # the best point so far
+    w: Weights  # the best point so far
     primal: float  # J(w)
     dual: float  # the minimum of the model
     planes: Planes
-    trial: np.ndarray  # where the next plane is taken
+    trial: Weights  # where the next plane is taken
     reach: float  # t: how far the trial is on the way from w to the minimum of the model
     k: int = 0  # passes
     still: int = 0  # steps since a bound moved
@@ -92,29 +93,27 @@ class BMRM(Solver[BMRMState]):
     patience: int | None = 10
     most_planes: int = 200
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "bundle_gap"
-    rate: ClassVar[str] = "G^2 / (lam eps)"
-    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
-    exponent: ClassVar[float | None] = -1.0
+    requires = HARD
+    rescales = True
+    requires_smooth = SOFT
+    native = "bundle_gap"
+    rate = "G^2 / (lam eps)"
+    rate_smooth = "log(1/eps) / lam"
+    exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.stabilize not in ("line_search", "none"):
-            raise ValueError(f"stabilize must be 'line_search' or 'none', got {self.stabilize!r}")
-        if self.patience is not None and self.patience < 0:
-            raise ValueError(f"patience must not be negative, got {self.patience}")
-        if self.most_planes < 3:
-            raise ValueError(f"most_planes must be at least 3: one plane, a new one and a mixture; {self.most_planes=}")
+        one_of("line_search", "none", stabilize=self.stabilize)
+        at_least(0, patience=self.patience)
+        at_least(3, most_planes=self.most_planes, why="one plane, a new one and a mixture")
 
-    def init(self, problem: Problem) -> BMRMState:
+    def init(self, problem: Objective) -> BMRMState:
         """The state after a pass at w = 0; before it the only plane is gold's, R >= 0."""
         zero = np.zeros(problem.dim)
         reach = FIRST if self.stabilize == "line_search" else 1.0
-        return self.step(problem, BMRMState(zero, np.inf, 0.0, Planes.gold(problem), zero, reach))
+        gold = Planes.gold(problem)
+        return self.step(problem, BMRMState(w=zero, primal=np.inf, dual=0.0, planes=gold, trial=zero, reach=reach))
 
-    def step(self, problem: Problem, state: BMRMState) -> BMRMState:
+    def step(self, problem: Objective, state: BMRMState) -> BMRMState:
         """One pass at the trial point, one quadratic programme."""
         answer = problem.risk(state.trial)
         primal = problem.lam / 2 * problem.inner(state.trial, state.trial) + answer.value
@@ -126,9 +125,11 @@ class BMRM(Solver[BMRMState]):
         trial = lowest if reach == 1.0 else problem.combine((1.0 - reach, reach), (w, lowest))
         planes = planes.pruned(self.patience).merged(problem, self.most_planes)
         still = 0 if _moved(state, primal, dual) else state.still + 1
-        return BMRMState(w, primal, dual, planes, trial, reach, state.k + 1, still)
+        return BMRMState(
+            w=w, primal=primal, dual=dual, planes=planes, trial=trial, reach=reach, k=state.k + 1, still=still
+        )
 
-    def _reach(self, problem: Problem, state: BMRMState, answer: Answer) -> float:
+    def _reach(self, problem: Objective, state: BMRMState, answer: Answer) -> float:
         """The next t: longer if J still fell at the trial point on the way there, shorter if it rose."""
         if self.stabilize == "none":
             return 1.0

@@ -42,7 +42,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective, Problem
 from m3n.solvers.base import Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import BlockFrankWolfe, Pairwise, PlaneCache
@@ -73,7 +73,7 @@ class Choice:
     reason: str = ""
 
 
-def choose(problem: Problem, seed: int = 0, tol: float = 0.0, rtol: float = 0.0) -> Choice:
+def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.0) -> Choice:
     """The solver for a problem.
 
     Parameters
@@ -87,6 +87,11 @@ def choose(problem: Problem, seed: int = 0, tol: float = 0.0, rtol: float = 0.0)
     """
     if problem.l1:
         return Choice(OWLQN(), "an l1 penalty: no other solver makes weights exactly zero")
+    if not isinstance(problem, Problem):
+        why = "passes made elsewhere: {}"
+        if problem.temperature:
+            return Choice(LBFGS(), why.format("L-BFGS asks for all examples at once"))
+        return Choice(BatchFrankWolfe(seed=seed), why.format("mini-batches need the fewest passes"))
     if problem.rescale == "slack":
         return _choose_slack(problem, seed)
     return choose_smooth(problem, seed) if problem.temperature else _choose_margin(problem, seed, tol, rtol)
@@ -112,7 +117,7 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
     except TypeError as obstacle:  # the map cannot be written out example by example
         return Choice(LBFGS(), f"no visits of single examples ({obstacle}): L-BFGS asks for all at once")
     if not blocks.compiles("soft"):
-        return Choice(LBFGS(), f"{type(problem.structure).__name__} has no compiled visits of single examples")
+        return Choice(LBFGS(), f"{problem.name} has no compiled visits of single examples")
     if 16 * int(blocks.rows.sizes.sum()) > MOST_BYTES:
         return Choice(LBFGS(), "the dual point of all examples would be too large for memory")
     return Choice(DualAscent(seed), "few passes are enough where examples are visited one by one")

@@ -30,15 +30,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
-from m3n.compiled.sweeps.exponentiated import fill
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
-from m3n.solvers.online_eg import gold_places, lean
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights, require
+from m3n.solvers.potentials import check_potentials, dual_value, filled, gold_places, leaning, starts_of
 
 LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
 
@@ -68,15 +68,16 @@ class Memory:
         Where they began; None at all but gold.
     """
 
+    point: Annotated[Ascent, check_potentials]
+    w: Weights
+    steps: int
+    lam: float
+    origin: Origin | None
+
     def __init__(self, problem: Problem, origin: Origin | None = None):
-        blocks, n = problem.blocks, problem.n
-        starts = np.concatenate([[0], np.cumsum(blocks.rows.sizes)])
-        potentials, eta, kappa = _gold(problem, starts) if origin is None else (array.copy() for array in origin)
-        numbers = np.zeros(n), np.zeros(n)
-        self.point = Ascent(starts, potentials, np.zeros_like(potentials), *numbers, eta, kappa, np.zeros(n, bool))
-        self.w = np.zeros(problem.dim)
+        self.point = _begin(problem, _gold(problem) if origin is None else origin)
+        self.w = filled(problem, self.point)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
-        problem.visit(fill, self.point, blocks.gold, blocks.gold_counts, problem.lam, self.w, asks="soft", soft=n)
 
     def advance(self, problem: Problem, seed: int) -> None:
         """One pass over the examples in random order."""
@@ -89,29 +90,23 @@ class Memory:
 
     def dual(self, problem: Problem) -> float:
         """D(alpha)."""
-        entropy = np.mean(problem.blocks.weights * self.point.entropies)
-        offset = self.point.losses.mean() + problem.temperature * entropy
-        return problem.dual(self.w, float(offset))
+        return dual_value(problem, self.point, self.w)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what does not fit the problem."""
+        if self.origin is not None:
+            check_potentials(problem, _begin(problem, self.origin), "origin")
+        require(0.0 < self.lam < np.inf, f"the memory belongs to lam={self.lam}")
 
 
 @dataclass(frozen=True)
-class DualAscentState:
+class DualAscentState(UnknownPrimal, NeverStalls):
     """w(alpha), D(alpha) and the memory, which may have moved on since."""
 
-    w: np.ndarray
+    w: Weights
     dual: float
     memory: Memory
     steps: int = 0
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
-
-    @property
-    def stalled(self) -> bool:
-        """Never: a step that cannot raise D leaves things as they are."""
-        return False
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -130,19 +125,13 @@ class DualAscent(Solver[DualAscentState]):
 
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "dual"
-    rate: ClassVar[str] = "none: for CRFs only"
-    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
-
-    @property
-    def restriction(self) -> str:
-        return "trains CRFs only, whose temperature is positive"
-
-    def oracles(self, temperature: float) -> frozenset[str] | None:
-        """None at temperature 0."""
-        return self.requires_smooth if temperature else None
+    requires = SOFT
+    visits = True
+    requires_smooth = SOFT
+    native = "dual"
+    rate = "none: for CRFs only"
+    rate_smooth = "log(1/eps) / lam"
+    smooth_only = True
 
     def init(self, problem: Problem) -> DualAscentState:
         """All but gold: one pass of the exp-oracle for its marginals."""
@@ -157,7 +146,7 @@ class DualAscent(Solver[DualAscentState]):
         potentials = point.potentials.copy()
         potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
         eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
-        memory = Memory(problem, Origin(potentials, eta, point.kappa.copy()))
+        memory = Memory(problem, Origin(potentials=potentials, eta=eta, kappa=point.kappa.copy()))
         return _state(problem, memory) if memory.dual(problem) >= 0.0 else self.init(problem)
 
     def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
@@ -171,12 +160,20 @@ class DualAscent(Solver[DualAscentState]):
         return _state(problem, memory)
 
 
-def _gold(problem: Problem, starts: np.ndarray) -> Origin:
+def _gold(problem: Problem) -> Origin:
     """All but gold; gold is certain, and the step lengths are those of certain rows."""
-    potentials = np.zeros(int(starts[-1]))
-    lean(problem, starts, potentials, LEAN)
     lengths = 1.0 / (problem.temperature * problem.blocks.weights)
-    return Origin(potentials, np.repeat(lengths, np.diff(problem.blocks.rows.first)), np.ones(problem.n))
+    eta = np.repeat(lengths, np.diff(problem.blocks.rows.first))
+    return Origin(potentials=leaning(problem, LEAN), eta=eta, kappa=np.ones(problem.n))
+
+
+def _begin(problem: Problem, origin: Origin) -> Ascent:
+    """The dual point before its marginals are known."""
+    return Ascent(
+        starts=starts_of(problem), potentials=origin.potentials.copy(), marginals=np.zeros_like(origin.potentials),
+        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta.copy(), kappa=origin.kappa.copy(),
+        joint=np.zeros(problem.n, bool),
+    )  # fmt: skip
 
 
 def _state(problem: Problem, memory: Memory) -> DualAscentState:

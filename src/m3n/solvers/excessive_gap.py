@@ -50,16 +50,16 @@ Reference: Zhang, Saha, Vishwanathan, "Faster Rates for Training Max-Margin Mark
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Objective
+from m3n.solvers.base import SOFT, Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState
 from m3n.solvers.excessive_gap_state import ExcessiveGapState, holds, smoothed_at, warming
 from m3n.solvers.hull import Point, bordered
+from m3n.solvers.settings import at_least, one_of
 
 MOST_ANSWERS, LEAST_ANSWERS = 20, 5  # kept oracle answers, unless told
 ROOM = 1 << 22  # numbers in their vectors together, 32 MB, unless that means fewer than LEAST_ANSWERS
@@ -105,18 +105,16 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     warm: int = 5
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    native: ClassVar[str | None] = "bound"
-    rate: ClassVar[str] = "sqrt(log|Y| / (lam eps))"
-    exponent: ClassVar[float | None] = -2.0
+    requires = SOFT
+    any_prox = True
+    native = "bound"
+    rate = "sqrt(log|Y| / (lam eps))"
+    exponent = -2.0
 
     def __post_init__(self) -> None:
-        if self.schedule not in ("adaptive", "paper"):
-            raise ValueError(f"schedule must be 'adaptive' or 'paper', got {self.schedule!r}")
-        if self.center not in ("gold", "uniform", None):
-            raise ValueError(f"center must be 'gold', 'uniform' or None, got {self.center!r}")
-        if self.strength < 0 or (self.memory or 0) < 0 or self.warm < 0:
-            raise ValueError("strength, memory and warm must not be negative")
+        one_of("adaptive", "paper", schedule=self.schedule)
+        one_of("gold", "uniform", None, center=self.center)
+        at_least(0, strength=self.strength, memory=self.memory, warm=self.warm)
         if not 0.0 <= self.spend < 1.0:
             raise ValueError(f"spend is a share of the slack, 0 <= spend < 1, got {self.spend}")
         if not 0.0 < self.shrink <= 1.0 < self.grow:
@@ -127,7 +125,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         """Whether the schedule searches."""
         return self.schedule == "adaptive"
 
-    def init(self, problem: Problem) -> ExcessiveGapState:
+    def init(self, problem: Objective) -> ExcessiveGapState:
         """The centre, and a start from it or from gold.
 
         Without warm passes w_1 = w(alpha_0), where alpha_0 = q is the centre, and alpha_1 = V(alpha_0, -grad
@@ -145,14 +143,14 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.adaptive else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w, lipschitz, np.inf, (), np.empty((0, 0)), Point(w, 0.0), 0.0, -np.inf, lipschitz, ceiling,
-            scale=scale, log_z=start.value, diameter=diameter,
+            w=w, mu=lipschitz, smoothed=np.inf, hull=(), gram=np.empty((0, 0)), oracle=Point(w, 0.0), divergence=0.0,
+            dual=-np.inf, lipschitz=lipschitz, ceiling=ceiling, scale=scale, log_z=start.value, diameter=diameter,
         )  # fmt: skip
         if self.adaptive and self.warm and problem.worst_loss > 0.0 and diameter > 0.0:
             return warming(template, self._batches(problem).init(problem))
         return self._first(problem, template)
 
-    def step(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
+    def step(self, problem: Objective, state: ExcessiveGapState) -> ExcessiveGapState:
         """One exp-oracle pass: an iteration, or a trial that raises the Lipschitz constant and may improve alpha."""
         if state.early is not None:
             return self._warm_step(problem, state, state.early)
@@ -170,7 +168,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             state = replace(state, hull=hull, gram=gram, dual=dual)
         return self._raised(state, self.grow)
 
-    def _first(self, problem: Problem, state: ExcessiveGapState) -> ExcessiveGapState:
+    def _first(self, problem: Objective, state: ExcessiveGapState) -> ExcessiveGapState:
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
         while True:
             mu = state.lipschitz
@@ -183,11 +181,13 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
                 return replace(state, failed=False)
             state = self._raised(state, 4.0)
 
-    def _batches(self, problem: Problem) -> BatchFrankWolfe:
+    def _batches(self, problem: Objective) -> BatchFrankWolfe:
         """The solver of the warm passes, whose hull becomes ours."""
         return BatchFrankWolfe(memory=max(1, self._kept(problem)), seed=self.seed)
 
-    def _warm_step(self, problem: Problem, state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveGapState:
+    def _warm_step(
+        self, problem: Objective, state: ExcessiveGapState, early: BatchFrankWolfeState
+    ) -> ExcessiveGapState:
         """A warm pass, or after the last one the pass that makes an iterate with the invariant of where it ended."""
         estimate = min(max(early.estimate, LEAST_ESTIMATE * problem.worst_loss), problem.worst_loss)
         mu = estimate / state.diameter
@@ -197,7 +197,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         early = self._batches(problem).visit_all(problem, early, lambda j, w: problem.soft(w, mu, blocks[j]))
         return warming(state, early)
 
-    def _join(self, problem: Problem, state: ExcessiveGapState, mu: float) -> ExcessiveGapState:
+    def _join(self, problem: Objective, state: ExcessiveGapState, mu: float) -> ExcessiveGapState:
         """The first iterate after warm passes: d is shifted until J_mu(w) <= D(alpha)."""
         smoothed, oracle, divergence = smoothed_at(problem, state, state.w, mu)
         hull, gram, dual = self._improve(problem, state, oracle, 0.0)
@@ -221,7 +221,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         ratio = state.mu / state.lipschitz
         return float(2.0 / (1.0 + np.sqrt(1.0 + 4.0 / ratio)))
 
-    def _propose(self, problem: Problem, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
+    def _propose(self, problem: Objective, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
         """Algorithm 1, lines 4, 5 and 8: w_{k+1} = (1-tau) w + tau u^ with u^ = (1-tau) u + tau s, and mu_{k+1}."""
         coefficients = (1 - tau, tau * (1 - tau), tau * tau)
         w = problem.combine(coefficients, (state.w, state.hull[0].u, state.oracle.u))
@@ -235,7 +235,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         return min(self.spend * slack / state.divergence, 0.75 * state.mu)
 
     def _improve(
-        self, problem: Problem, state: ExcessiveGapState, oracle: Point, tau: float
+        self, problem: Objective, state: ExcessiveGapState, oracle: Point, tau: float
     ) -> tuple[tuple[Point, ...], np.ndarray, float]:
         """Algorithm 1, line 7: alpha_{k+1} = (1-tau) alpha + tau alpha~, or a better point of the hull."""
         points = (*state.hull, oracle)
@@ -252,7 +252,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old hull to the new one
         return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
 
-    def _kept(self, problem: Problem) -> int:
+    def _kept(self, problem: Objective) -> int:
         """How many oracle answers are kept."""
         if not self.adaptive:
             return 0

@@ -7,24 +7,26 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective
+from m3n.solvers.base import UnknownPrimal
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfeState
-from m3n.solvers.hull import Point
+from m3n.solvers.forms import Square, Weights, require
+from m3n.solvers.hull import Point, check_points
 
 
 @dataclass(frozen=True)
-class ExcessiveGapState:
+class ExcessiveGapState(UnknownPrimal):
     """The iterate (w, alpha, mu) with what the next step needs.
 
     ``hull`` holds alpha first and then the kept oracle answers, ``gram`` their inner products; ``oracle`` is the point
     of alpha_mu(w). While ``early`` is there the run is still warming up: w, hull and dual are true, mu is infinite.
     """
 
-    w: np.ndarray
+    w: Weights
     mu: float
     smoothed: float  # J_mu(w)
     hull: tuple[Point, ...]
-    gram: np.ndarray
+    gram: Square
     oracle: Point
     divergence: float  # d(alpha_mu(w)): KL(alpha_mu(w) || q) plus the shift of d
     dual: float  # D(alpha)
@@ -40,11 +42,6 @@ class ExcessiveGapState:
     early: BatchFrankWolfeState | None = None  # the warm passes' state
 
     @property
-    def primal(self) -> float:
-        """Unknown: the exp-oracle gives J_mu only."""
-        return np.nan
-
-    @property
     def stalled(self) -> bool:
         """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
         return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
@@ -58,6 +55,11 @@ class ExcessiveGapState:
     def metrics(self) -> Mapping[str, float]:
         return {"mu": self.mu, "lipschitz": self.lipschitz, "steps": self.k, "bound": self.bound}
 
+    def check(self, problem: Objective) -> None:
+        """Refuse what does not fit the problem."""
+        check_points(problem, self.hull, self.gram)
+        require(len(self.oracle.u) == problem.dim, "the oracle's answer has another number of weights")
+
 
 def warming(state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveGapState:
     """What the warm passes know so far."""
@@ -67,7 +69,7 @@ def warming(state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveG
     )
 
 
-def smoothed_at(problem: Problem, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point, float]:
+def smoothed_at(problem: Objective, state: ExcessiveGapState, w: np.ndarray, mu: float) -> tuple[float, Point, float]:
     """J_mu(w), the point of alpha_mu(w) and d(alpha_mu(w)), from  risk = E[ell - <w, psi>] - mu d."""
     answer = problem.soft(w, mu, loss_scale=1.0 - mu * state.scale)
     risk = answer.value - mu * state.log_z

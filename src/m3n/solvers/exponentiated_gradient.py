@@ -45,22 +45,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective
 from m3n.solvers import online_eg
-from m3n.solvers.base import Solver
+from m3n.solvers.base import SOFT, Solver
+from m3n.solvers.forms import Weights
 from m3n.solvers.gibbs import Gibbs
 from m3n.solvers.online_eg import OnlineState
+from m3n.solvers.settings import at_least
 
 
 @dataclass(frozen=True)
 class ExponentiatedGradientState:
     """alpha as a Gibbs distribution, the weights to certify and the step size."""
 
-    w: np.ndarray
+    w: Weights
     primal: float
     alpha: Gibbs
     dual: float  # D(alpha)
@@ -107,20 +109,25 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     shrink: float = 0.5
     grow: float = 1.05
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "dual"
-    rate: ClassVar[str] = "log|Y| / (lam eps)"
-    rate_smooth: ClassVar[str] = "log(1/eps) / lam"
-    exponent: ClassVar[float | None] = -1.0
+    requires = SOFT
+    any_prox = True
+    requires_smooth = SOFT
+    native = "dual"
+    rate = "log|Y| / (lam eps)"
+    rate_smooth = "log(1/eps) / lam"
+    exponent = -1.0
 
     def __post_init__(self) -> None:
-        if self.strength is not None and not self.strength >= 0:
-            raise ValueError(f"strength must not be negative, got {self.strength}")
+        at_least(0, strength=self.strength)
         if not 0.0 < self.shrink < 1.0 <= self.grow:
             raise ValueError(f"need 0 < shrink < 1 <= grow, got {self.shrink} and {self.grow}")
 
-    def init(self, problem: Problem) -> ExponentiatedGradientState | OnlineState:
+    @property
+    def visits(self) -> bool:  # type: ignore[override]
+        """With some settings."""
+        return self.online
+
+    def init(self, problem: Any) -> ExponentiatedGradientState | OnlineState:
         """The starting distribution, and a step size that cannot fail."""
         if self.online:
             return online_eg.init(problem)
@@ -129,10 +136,13 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
         alpha = Gibbs.at(problem, zero, 1.0 / heat if heat else -strength / (problem.worst_loss or 1.0))
         safe = 1.0 / (problem.radius**2 / problem.lam + heat or 1.0)  # with psi = 0 any size will do
         dual = problem.dual(alpha.u, alpha.offset)
-        return _with_weights(problem, ExponentiatedGradientState(zero, np.nan, alpha, dual, safe, safe, strength))
+        first = ExponentiatedGradientState(
+            w=zero, primal=np.nan, alpha=alpha, dual=dual, eta=safe, safe=safe, strength=strength
+        )
+        return _with_weights(problem, first)
 
     def step(
-        self, problem: Problem, state: ExponentiatedGradientState | OnlineState
+        self, problem: Any, state: ExponentiatedGradientState | OnlineState
     ) -> ExponentiatedGradientState | OnlineState:
         """One exp-oracle pass: a step, or one that is refused and halves the step size."""
         if isinstance(state, OnlineState):
@@ -147,26 +157,26 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
         )  # fmt: skip
         return _with_weights(problem, moved)
 
-    def _strength(self, problem: Problem) -> float:
+    def _strength(self, problem: Objective) -> float:
         if problem.worst_loss == 0.0:
             return 0.0  # without a loss there is nothing to lean on
         return problem.log_size / 2 if self.strength is None else self.strength
 
 
-def batch_update(problem: Problem, alpha: Gibbs, eta: float) -> Gibbs:
+def batch_update(problem: Objective, alpha: Gibbs, eta: float) -> Gibbs:
     """alpha times exp(eta g), for all examples at once: one exp-oracle pass."""
     keep = 1.0 - eta * problem.temperature
     return Gibbs.at(problem, problem.combine((keep, eta), (alpha.v, alpha.u)), keep * alpha.c + eta)
 
 
-def _rises_enough(problem: Problem, old: Gibbs, new: Gibbs, eta: float) -> bool:
+def _rises_enough(problem: Objective, old: Gibbs, new: Gibbs, eta: float) -> bool:
     """The condition (*) on a step, up to rounding."""
     change = problem.combine((1.0, -1.0), (new.u, old.u))
     allowed = (1.0 / eta - problem.temperature) * (new.divergence(problem, old) + new.rounding)
     return problem.lam / 2 * problem.inner(change, change) <= allowed
 
 
-def _with_weights(problem: Problem, state: ExponentiatedGradientState) -> ExponentiatedGradientState:
+def _with_weights(problem: Objective, state: ExponentiatedGradientState) -> ExponentiatedGradientState:
     """The weights that go with alpha, and what its pass says about their J."""
     alpha, heat = state.alpha, problem.temperature
     if not (heat or state.weight):

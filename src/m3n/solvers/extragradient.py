@@ -47,12 +47,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Objective
+from m3n.solvers.base import SOFT, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights, require
 from m3n.solvers.gibbs import Gibbs
 from m3n.solvers.hull import Hull, Point, mixed
 
@@ -66,16 +66,16 @@ FASTEST, USUAL, SLOWEST = 10.0, 1.2, 0.1  # bounds on the change of eta: while s
 class Pair:
     """A point of the saddle: weights and a distribution."""
 
-    w: np.ndarray
+    w: Weights
     alpha: Gibbs
 
 
 @dataclass(frozen=True)
-class ExtragradientState:
+class ExtragradientState(UnknownPrimal):
     """The point from which the next step starts, and the averages."""
 
     here: Pair
-    w: np.ndarray  # average of the w_z
+    w: Weights  # average of the w_z
     average: Point  # of the alpha_z, with the same weights
     recent: Point  # of the alpha_z, the late ones counting more
     hull: Hull
@@ -90,11 +90,6 @@ class ExtragradientState:
     exhausted: bool = False  # a step was refused that cannot fail
 
     @property
-    def primal(self) -> float:
-        """Unknown: the exp-oracle gives J_mu only."""
-        return np.nan
-
-    @property
     def stalled(self) -> bool:
         """A step failed that theory guarantees, or nothing is left: the rest is rounding."""
         return self.exhausted or self.duality_gap <= 1e-15 * abs(self.dual)
@@ -103,26 +98,34 @@ class ExtragradientState:
     def metrics(self) -> Mapping[str, float]:
         return {"duality_gap": self.duality_gap, "eta": self.eta, "steps": self.steps}
 
+    def check(self, problem: Objective) -> None:
+        """Refuse what does not fit the problem."""
+        lengths = {len(self.average.u), len(self.recent.u)}
+        require(lengths == {problem.dim}, "an average has another number of weights")
+
 
 @dataclass(frozen=True)
 class Extragradient(Solver[ExtragradientState]):
     """Dual extragradient method on the saddle point of a max-margin network. It has no settings."""
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    native: ClassVar[str | None] = "duality_gap"
-    rate: ClassVar[str] = "log|Y| / eps"
-    exponent: ClassVar[float | None] = -1.0
+    requires = SOFT
+    any_prox = True
+    native = "duality_gap"
+    rate = "log|Y| / eps"
+    exponent = -1.0
 
-    def init(self, problem: Problem) -> ExtragradientState:
+    def init(self, problem: Objective) -> ExtragradientState:
         """w = 0 and the uniform distribution."""
         zero = np.zeros(problem.dim)
         omega = GUESS * problem.worst_loss / problem.lam / (problem.log_size or 1.0) or 1.0
         safe = 1.0 / (problem.radius * np.sqrt(omega) + problem.lam * omega)
         nothing, hull = Point(zero, 0.0), Hull.gold(problem)
-        here = Pair(zero, Gibbs.at(problem, zero, 0.0))
-        return ExtragradientState(here, zero, nothing, nothing, hull, hull.dual(problem), np.inf, safe, omega, safe)
+        return ExtragradientState(
+            here=Pair(zero, Gibbs.at(problem, zero, 0.0)), w=zero, average=nothing, recent=nothing, hull=hull,
+            dual=hull.dual(problem), duality_gap=np.inf, eta=safe, omega=omega, safe=safe,
+        )  # fmt: skip
 
-    def step(self, problem: Problem, state: ExtragradientState) -> ExtragradientState:
+    def step(self, problem: Objective, state: ExtragradientState) -> ExtragradientState:
         """Two exp-oracle passes: a step, or one that is refused and shrinks the step size."""
         ahead = _moved(problem, state, state.here)
         there = _moved(problem, state, ahead)
@@ -136,7 +139,7 @@ class Extragradient(Solver[ExtragradientState]):
         return replace(_averaged(problem, state, ahead, there), eta=factor * state.eta)
 
 
-def _moved(problem: Problem, state: ExtragradientState, at: Pair) -> Pair:
+def _moved(problem: Objective, state: ExtragradientState, at: Pair) -> Pair:
     """From here along the gradients at some point: one exp-oracle pass."""
     here, eta = state.here, state.eta
     pull = eta * state.omega * problem.lam
@@ -145,14 +148,14 @@ def _moved(problem: Problem, state: ExtragradientState, at: Pair) -> Pair:
     return Pair(w, Gibbs.at(problem, v, here.alpha.c + eta))
 
 
-def _distance(problem: Problem, state: ExtragradientState, one: Pair, other: Pair) -> float:
+def _distance(problem: Objective, state: ExtragradientState, one: Pair, other: Pair) -> float:
     """V = KL + |w - w'|^2 / (2 omega)."""
     change = problem.combine((1.0, -1.0), (one.w, other.w))
     square = problem.inner(change, change) / (2.0 * state.omega)
     return one.alpha.divergence(problem, other.alpha) + square
 
 
-def _averaged(problem: Problem, state: ExtragradientState, ahead: Pair, there: Pair) -> ExtragradientState:
+def _averaged(problem: Objective, state: ExtragradientState, ahead: Pair, there: Pair) -> ExtragradientState:
     """Take z into the averages, and x' for the next start."""
     weight, steps = state.weight + state.eta, state.steps + 1
     new = Point(ahead.alpha.u, ahead.alpha.loss)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective
+from m3n.solvers.forms import Weights
 
 ROUNDING = 1e-14  # relative error of sums over the data
 
@@ -20,26 +21,26 @@ ROUNDING = 1e-14  # relative error of sums over the data
 class Gibbs:
     """A member of the family, and what one pass says about it."""
 
-    v: np.ndarray
+    v: Weights
     c: float
     log_z: float  # mean over the examples of log sum_y exp{ c ell - <v, psi> }
-    u: np.ndarray  # w(alpha)
+    u: Weights  # w(alpha)
     loss: float  # sum ell alpha
     offset: float  # loss + T H(alpha)
 
     @classmethod
-    def at(cls, problem: Problem, v: np.ndarray, c: float) -> Gibbs:
+    def at(cls, problem: Objective, v: np.ndarray, c: float) -> Gibbs:
         """One exp-oracle pass."""
         answer = problem.soft(v, 1.0, loss_scale=c)
         u = problem.combine([1 / problem.lam], [answer.vector])
-        return cls(v, c, answer.value, u, answer.loss, answer.offset)
+        return cls(v=v, c=c, log_z=answer.value, u=u, loss=answer.loss, offset=answer.offset)
 
     @property
     def rounding(self) -> float:
         """How exact a divergence can be: it is the small difference of numbers of the size of log Z."""
         return ROUNDING * (1.0 + abs(self.log_z) + abs(self.c) * self.loss)
 
-    def divergence(self, problem: Problem, other: Gibbs) -> float:
+    def divergence(self, problem: Objective, other: Gibbs) -> float:
         """KL(self || other), the mean over the examples; not negative up to rounding."""
         shift = problem.inner(self.v, self.u) - problem.inner(other.v, self.u)
         return (self.c - other.c) * self.loss - problem.lam * shift - (self.log_z - other.log_z)

@@ -16,14 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.problem import Problem
+from m3n.problem import Objective
+from m3n.solvers.forms import Square, Vector, require
 
 
 @dataclass(frozen=True)
 class Point:
     """A dual point as D sees it: u = w(alpha) and b = sum ell alpha + T H(alpha)."""
 
-    u: np.ndarray
+    u: Vector
     b: float
 
 
@@ -32,14 +33,18 @@ class Hull:
     """Dual points, the best mixture of earlier ones first, with the Gram matrix of their u's."""
 
     points: tuple[Point, ...]
-    gram: np.ndarray
+    gram: Square
+
+    def check(self, problem: Objective) -> None:
+        """Refuse points that do not fit the problem and each other."""
+        check_points(problem, self.points, self.gram)
 
     @classmethod
-    def gold(cls, problem: Problem) -> Hull:
+    def gold(cls, problem: Objective) -> Hull:
         """All weight on the gold outputs, where u = 0 and b = 0."""
         return cls((Point(np.zeros(problem.dim), 0.0),), np.zeros((1, 1)))
 
-    def joined(self, problem: Problem, new: Sequence[Point], memory: int) -> Hull:
+    def joined(self, problem: Objective, new: Sequence[Point], memory: int) -> Hull:
         """Take points in, replace the first by the best mixture of all, keep the ``memory`` newest besides."""
         points, gram = self.points, self.gram
         for point in new:
@@ -52,12 +57,12 @@ class Hull:
         mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old points to the new ones
         return Hull((mixed(problem, weights, points), *points[oldest:]), mixing @ gram @ mixing.T)
 
-    def dual(self, problem: Problem) -> float:
+    def dual(self, problem: Objective) -> float:
         """D of the best mixture."""
         return problem.dual(self.points[0].u, self.points[0].b)
 
 
-def mixed(problem: Problem, weights: Sequence[float] | np.ndarray, points: Sequence[Point]) -> Point:
+def mixed(problem: Objective, weights: Sequence[float] | np.ndarray, points: Sequence[Point]) -> Point:
     """The convex combination of dual points."""
     u = problem.combine(weights, [point.u for point in points])
     return Point(u, float(sum(x * point.b for x, point in zip(weights, points, strict=True))))
@@ -69,3 +74,9 @@ def bordered(gram: np.ndarray, column: list[float]) -> np.ndarray:
     bigger[:-1, :-1] = gram
     bigger[-1] = bigger[:, -1] = column
     return bigger
+
+
+def check_points(problem: Objective, points: Sequence[Point], gram: np.ndarray) -> None:
+    """Refuse dual points, read from a file, that do not fit the problem or their Gram matrix."""
+    require(all(len(point.u) == problem.dim for point in points), "a dual point has another number of weights")
+    require(len(points) > 0 and gram.shape == (len(points), len(points)), "the Gram matrix is not that of the points")

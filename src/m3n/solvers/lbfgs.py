@@ -27,13 +27,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Objective
+from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.forms import Weights
 from m3n.solvers.hull import Hull, Point
+from m3n.solvers.settings import at_least
 
 ARMIJO, WOLFE = 1e-4, 0.9  # the usual constants: almost any decrease will do, the slope must flatten a little
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -46,8 +47,8 @@ SOLVED = 1e-8  # of mu log|Y|: closer to the smoothed optimum there is nothing t
 class Change:
     """What one step changed: s in w, y in the gradient; rho = 1/<s, y>."""
 
-    s: np.ndarray
-    y: np.ndarray
+    s: Weights
+    y: Weights
     rho: float
 
 
@@ -55,9 +56,9 @@ class Change:
 class Place:
     """What one pass says about weights w."""
 
-    w: np.ndarray
+    w: Weights
     value: float  # F(w)
-    gradient: np.ndarray
+    gradient: Weights
     alpha: Point
 
 
@@ -68,10 +69,10 @@ class LBFGSState:
     place: Place
     changes: tuple[Change, ...]
     hull: Hull
-    dual: float
-    primal: float  # J(w) at T > 0
-    gradient_norm: float
     mu: float  # temperature of F
+    dual: float = -np.inf
+    primal: float = np.nan  # J(w) at T > 0
+    gradient_norm: float = np.inf
     steps: int = 0
     exhausted: bool = False  # the line search failed
     solved: bool = False  # up to rounding, or at T = 0 far below the smoothing error
@@ -92,7 +93,7 @@ class LBFGSState:
 
 
 @dataclass(frozen=True)
-class LBFGS(Solver[LBFGSState]):
+class LBFGS(FromWeights[LBFGSState]):
     """L-BFGS for CRFs, and for max-margin networks smoothed with a fixed temperature.
 
     Parameters
@@ -108,34 +109,25 @@ class LBFGS(Solver[LBFGSState]):
     memory: int = 10
     mu: float | None = None
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "gradient_norm"
-    rate: ClassVar[str] = "log(1/eps) for fixed mu"
-    rate_smooth: ClassVar[str] = "log(1/eps)"
+    requires = SOFT
+    requires_smooth = SOFT
+    native = "gradient_norm"
+    rate = "log(1/eps) for fixed mu"
+    rate_smooth = "log(1/eps)"
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, memory=self.memory)
         if self.mu is not None and not 0.0 < self.mu < np.inf:
             raise ValueError(f"mu must be positive and finite, got {self.mu}")
 
-    def init(self, problem: Problem) -> LBFGSState:
-        """w = 0."""
-        return self.start_at(problem, np.zeros(problem.dim))
-
-    def restart(self, problem: Problem, state: LBFGSState) -> LBFGSState:
-        """The weights of the earlier run."""
-        return self.start_at(problem, state.w)
-
-    def start_at(self, problem: Problem, w: np.ndarray) -> LBFGSState:
+    def start_at(self, problem: Objective, w: np.ndarray) -> LBFGSState:
         """Given weights, nothing remembered."""
         mu = self._mu(problem)
         place = _look(problem, w, mu)
-        state = LBFGSState(place, (), Hull.gold(problem), -np.inf, np.nan, np.inf, mu)
+        state = LBFGSState(place=place, changes=(), hull=Hull.gold(problem), mu=mu)
         return self._judged(problem, state)
 
-    def step(self, problem: Problem, state: LBFGSState) -> LBFGSState:
+    def step(self, problem: Objective, state: LBFGSState) -> LBFGSState:
         """A direction and a line search along it: one pass, rarely a few."""
         old = state.place
         if state.changes:
@@ -148,12 +140,12 @@ class LBFGS(Solver[LBFGSState]):
         changes = (*state.changes, _change(problem, old, new))[-self.memory :]
         return self._judged(problem, replace(state, place=new, changes=changes, steps=state.steps + 1))
 
-    def _mu(self, problem: Problem) -> float:
+    def _mu(self, problem: Objective) -> float:
         if problem.temperature or self.mu is not None:
             return problem.temperature or float(self.mu or 0.0)
         return SHARE * problem.worst_loss / (problem.log_size or 1.0) or 1.0
 
-    def _judged(self, problem: Problem, state: LBFGSState) -> LBFGSState:
+    def _judged(self, problem: Objective, state: LBFGSState) -> LBFGSState:
         """The state with its dual value, and whether there is anything left to do."""
         place = state.place
         square = problem.inner(place.gradient, place.gradient)
@@ -166,7 +158,7 @@ class LBFGS(Solver[LBFGSState]):
         )  # fmt: skip
 
 
-def _look(problem: Problem, w: np.ndarray, mu: float) -> Place:
+def _look(problem: Objective, w: np.ndarray, mu: float) -> Place:
     """F, its gradient and the dual point at w: one exp-oracle pass."""
     answer = problem.soft(w, mu)
     gradient = problem.combine((problem.lam, -1.0), (w, answer.vector))
@@ -174,13 +166,13 @@ def _look(problem: Problem, w: np.ndarray, mu: float) -> Place:
     return Place(w, problem.lam / 2 * problem.inner(w, w) + answer.value, gradient, alpha)
 
 
-def _first_length(problem: Problem, state: LBFGSState) -> float:
+def _first_length(problem: Objective, state: LBFGSState) -> float:
     """Where the tangent along the gradient meets the lower bound D; at most 1/lam, the length that leads to u."""
     square = problem.inner(state.place.gradient, state.place.gradient)
     return min((state.place.value - state.dual) / square, 1.0 / problem.lam)
 
 
-def _direction(problem: Problem, gradient: np.ndarray, changes: Sequence[Change]) -> np.ndarray:
+def _direction(problem: Objective, gradient: np.ndarray, changes: Sequence[Change]) -> np.ndarray:
     """-H gradient by the two-loop recursion."""
     q, shares = gradient, []
     for change in reversed(changes):
@@ -193,14 +185,14 @@ def _direction(problem: Problem, gradient: np.ndarray, changes: Sequence[Change]
     return q
 
 
-def _change(problem: Problem, old: Place, new: Place) -> Change:
+def _change(problem: Objective, old: Place, new: Place) -> Change:
     """<s, y> is positive, as F is strongly convex."""
     s = problem.combine((1.0, -1.0), (new.w, old.w))
     y = problem.combine((1.0, -1.0), (new.gradient, old.gradient))
     return Change(s, y, 1.0 / problem.inner(s, y))
 
 
-def _search(problem: Problem, old: Place, direction: np.ndarray, mu: float) -> Place | None:
+def _search(problem: Objective, old: Place, direction: np.ndarray, mu: float) -> Place | None:
     """Wolfe's conditions by bracketing; None if there is no descent left that rounding does not hide.
 
     ``low`` is a step that is too short and ``high`` one that is too long. F is convex, so a secant through the slopes

@@ -29,7 +29,9 @@ import numpy as np
 from m3n.compiled.sweeps.frank_wolfe import Totals, sweep
 from m3n.compiled.sweeps.working_sets import Sets, append_violated, set_gaps
 from m3n.problem import Problem
-from m3n.solvers.working_sets import copied, enlarged, gold_sets
+from m3n.solvers.base import UnknownPrimal, copied, with_room
+from m3n.solvers.forms import Spreads, Visits, Weights
+from m3n.solvers.working_sets import WorkingSets, enlarged, gold_sets
 
 MOST_SWEEPS = 100  # of the quadratic programme, in one step
 INNER = 0.1  # its precision as a share of eps
@@ -37,24 +39,19 @@ FEW = 0.1  # new constraints in a round, as a share of n, that call for a smalle
 
 
 @dataclass(frozen=True)
-class NSlackState:
+class NSlackState(UnknownPrimal):
     """alpha on working sets, w(alpha), and what is left of the current round over the examples."""
 
-    w: np.ndarray
+    w: Weights
     b: float
-    sets: Sets
+    sets: WorkingSets
     dual: float
     eps: float
-    violations: np.ndarray  # (n,) of every example's constraint when last visited; inf before
-    order: np.ndarray  # examples still to visit in this round
+    violations: Spreads  # of every example's constraint when last visited; inf before
+    order: Visits  # examples still to visit in this round
     rounds: int = 0
     steps: int = 0
     added: int = 0  # constraints added in this round
-
-    @property
-    def primal(self) -> float:
-        """Unknown: only some examples were asked at these weights."""
-        return np.nan
 
     @property
     def stalled(self) -> bool:
@@ -69,9 +66,10 @@ class NSlackState:
 
 def init(problem: Problem) -> NSlackState:
     """Working sets with gold alone: w = 0; eps starts at a quarter of J(0)."""
-    eps = 0.25 * problem.worst_loss or 1.0
-    infinite, nothing = np.full(problem.n, np.inf), np.empty(0, np.int64)
-    return NSlackState(np.zeros(problem.dim), 0.0, gold_sets(problem.blocks), 0.0, eps, infinite, nothing)
+    return NSlackState(
+        w=np.zeros(problem.dim), b=0.0, sets=gold_sets(problem.blocks), dual=0.0,
+        eps=0.25 * problem.worst_loss or 1.0, violations=np.full(problem.n, np.inf), order=np.empty(0, np.int64),
+    )  # fmt: skip
 
 
 def step(problem: Problem, state: NSlackState, batch: float, seed: int) -> NSlackState:
@@ -88,20 +86,22 @@ def step(problem: Problem, state: NSlackState, batch: float, seed: int) -> NSlac
     if (violations[now] > eps).any() or eps < state.eps:
         w, b = _solve(problem, sets, w.copy(), b, INNER * eps, [seed, state.steps])
     added += int((violations[now] > eps).sum())
-    return NSlackState(w, b, sets, problem.dual(w, b), eps, violations, later, rounds, state.steps + 1, added)
+    return NSlackState(
+        w=w, b=b, sets=sets, dual=problem.dual(w, b), eps=eps, violations=violations, order=later, rounds=rounds,
+        steps=state.steps + 1, added=added,
+    )  # fmt: skip
 
 
 def _append(
     problem: Problem, sets: Sets, order: np.ndarray, stamp: int, eps: float, w: np.ndarray, violations: np.ndarray
 ) -> Sets:
     """Ask the oracle about some examples; new constraints join the working sets, which grow where they must."""
-    at = 0
-    while at < len(order):
-        at = problem.visit(append_violated, sets, order, at, stamp, eps, w, violations)
-        if at < len(order):
-            sets = enlarged(sets)
     problem.count(hard=len(order))
-    return sets
+
+    def visit(sets: Sets, at: int) -> int:
+        return problem.visit(append_violated, sets, order, at, stamp, eps, w, violations)
+
+    return with_room(sets, len(order), visit, enlarged)
 
 
 def _solve(

@@ -24,14 +24,16 @@ Reference: Joachims, Finley, Yu, "Cutting-plane training of structural SVMs", 20
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from m3n.compiled.sweeps.working_sets import Sets, append_violated, joint_plane
 from m3n.problem import Problem
+from m3n.solvers.base import copied
+from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
-from m3n.solvers.working_sets import copied, gold_sets
+from m3n.solvers.working_sets import WorkingSets, gold_sets
 
 ENOUGH = 0.5  # of the gap; 0.1 wears remembered outputs out: as many passes on OCR and twice as many programmes
 ALL = -1.0  # a violation that every output exceeds
@@ -42,12 +44,12 @@ ROUNDING = 1e-13  # relative: a smaller violation is none, and its constraint is
 class OneSlackState:
     """The solution with the old working set, and the new working set."""
 
-    w: np.ndarray
+    w: Weights
     primal: float  # J(w), NaN if the oracle was not asked
     dual: float  # optimum with the working set, a lower bound of min J
     planes: Planes  # the working set, the constraint found at w included
     violation: float  # of that constraint
-    outputs: Sets | None  # what examples remember
+    outputs: WorkingSets | None  # what examples remember
     best: float = np.inf  # least J so far
     passes: int = 0
     steps: int = 0
@@ -68,9 +70,9 @@ def init(problem: Problem, cache: int) -> OneSlackState:
     if cache:
         outputs = gold_sets(problem.blocks, room=cache)
         outputs.alpha[:] = 0.0  # there are no weights here, so any output may be forgotten
-    return _exact(
-        problem, OneSlackState(np.zeros(problem.dim), np.nan, 0.0, Planes.gold(problem), np.inf, outputs), 0.0
-    )
+    gold, zero = Planes.gold(problem), np.zeros(problem.dim)
+    first = OneSlackState(w=zero, primal=np.nan, dual=0.0, planes=gold, violation=np.inf, outputs=outputs)
+    return _exact(problem, first, 0.0)
 
 
 def step(problem: Problem, state: OneSlackState, patience: int | None, most_planes: int) -> OneSlackState:
@@ -79,7 +81,7 @@ def step(problem: Problem, state: OneSlackState, patience: int | None, most_plan
     w, xi = planes.point(problem), planes.height(problem.lam)
     dual = max(state.dual, problem.dual(w, planes.offset))
     planes = planes.pruned(patience).merged(problem, most_planes - 1)
-    solved = OneSlackState(w, np.nan, dual, planes, np.inf, state.outputs, state.best, state.passes, state.steps + 1)
+    solved = replace(state, w=w, primal=np.nan, dual=dual, planes=planes, violation=np.inf, steps=state.steps + 1)
     return _remembered(problem, solved, xi) or _exact(problem, solved, xi)
 
 
@@ -90,17 +92,16 @@ def _remembered(problem: Problem, state: OneSlackState, xi: float) -> OneSlackSt
     value, plane = _joint(problem, state.outputs, state.w)
     if value - xi <= ENOUGH * (state.best - state.dual):
         return None
-    return _with(problem, state, plane, value - xi)
+    return replace(state, planes=state.planes.add(problem, plane), violation=value - xi)
 
 
 def _exact(problem: Problem, state: OneSlackState, xi: float) -> OneSlackState:
     """The state with the most violated constraint, by a pass of the max-oracle, which also gives J(w)."""
     value, plane, outputs = _ask(problem, state)
     primal = problem.lam / 2 * problem.inner(state.w, state.w) + value
-    found = _with(problem, state, plane, value - xi)
-    return OneSlackState(
-        found.w, primal, found.dual, found.planes, found.violation, outputs, min(found.best, primal),
-        state.passes + 1, state.steps,
+    return replace(
+        state, primal=primal, planes=state.planes.add(problem, plane), violation=value - xi, outputs=outputs,
+        best=min(state.best, primal), passes=state.passes + 1,
     )  # fmt: skip
 
 
@@ -121,10 +122,3 @@ def _joint(problem: Problem, outputs: Sets, w: np.ndarray) -> tuple[float, Plane
     gold = blocks.gold, blocks.gold_counts
     value, loss = joint_plane(blocks.rows, blocks.costs, outputs, *gold, w, vector)
     return value / problem.n, Plane(loss / problem.n, vector / problem.n)
-
-
-def _with(problem: Problem, state: OneSlackState, plane: Plane, violation: float) -> OneSlackState:
-    planes = state.planes.add(problem, plane)
-    return OneSlackState(
-        state.w, state.primal, state.dual, planes, violation, state.outputs, state.best, state.passes, state.steps
-    )

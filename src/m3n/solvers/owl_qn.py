@@ -33,12 +33,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
-from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.problem import Objective
+from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.forms import Weights
+from m3n.solvers.settings import at_least
 
 ARMIJO = 1e-4  # the usual constant: almost any decrease will do
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -50,9 +51,9 @@ CURVED = 1e-12  # of |s| |y|: less curvature than this is rounding
 class Place:
     """What one pass says about weights w."""
 
-    w: np.ndarray
+    w: Weights
     value: float  # J(w)
-    gradient: np.ndarray  # of F
+    gradient: Weights  # of F
     dual: float
 
 
@@ -61,8 +62,8 @@ class OWLQNState:
     """Where the method stands and what it remembers."""
 
     place: Place
-    changes: tuple[tuple[np.ndarray, np.ndarray], ...]  # s and y of the last steps
-    pseudo_gradient: np.ndarray
+    changes: tuple[tuple[Weights, Weights], ...]  # s and y of the last steps
+    pseudo_gradient: Weights
     dual: float  # the best so far
     steps: int = 0
     exhausted: bool = False  # the line search failed
@@ -88,7 +89,7 @@ class OWLQNState:
 
 
 @dataclass(frozen=True)
-class OWLQN(Solver[OWLQNState]):
+class OWLQN(FromWeights[OWLQNState]):
     """Orthant-wise quasi-Newton method for CRFs with an l1 penalty or an elastic net.
 
     Parameters
@@ -99,39 +100,27 @@ class OWLQN(Solver[OWLQNState]):
 
     memory: int = 10
 
-    requires: ClassVar[frozenset[str]] = frozenset({"soft"})
-    requires_smooth: ClassVar[frozenset[str] | None] = frozenset({"soft"})
-    native: ClassVar[str | None] = "pseudo_gradient_norm"
-    rate: ClassVar[str] = "none: for CRFs only"
-    rate_smooth: ClassVar[str] = "log(1/eps) once the zeros are found"
-    takes_l1: ClassVar[bool] = True
+    requires = SOFT
+    requires_smooth = SOFT
+    native = "pseudo_gradient_norm"
+    rate = "none: for CRFs only"
+    rate_smooth = "log(1/eps) once the zeros are found"
+    takes_l1 = True
+    smooth_only = True
 
     def __post_init__(self) -> None:
-        if self.memory < 1:
-            raise ValueError(f"memory must be at least 1, got {self.memory}")
+        at_least(1, memory=self.memory)
 
     @property
     def restriction(self) -> str:
         return "needs a smooth risk: it trains CRFs only, whose temperature is positive"
 
-    def oracles(self, temperature: float) -> frozenset[str] | None:
-        """None at temperature 0."""
-        return self.requires_smooth if temperature else None
-
-    def init(self, problem: Problem) -> OWLQNState:
-        """w = 0."""
-        return self.start_at(problem, np.zeros(problem.dim))
-
-    def start_at(self, problem: Problem, w: np.ndarray) -> OWLQNState:
+    def start_at(self, problem: Objective, w: np.ndarray) -> OWLQNState:
         """Given weights; a weight that is zero may become nonzero."""
         place = _look(problem, w)
         return OWLQNState(place, (), pseudo_gradient(w, place.gradient, problem.l1), max(place.dual, 0.0))
 
-    def restart(self, problem: Problem, state: OWLQNState) -> OWLQNState:
-        """The weights of the earlier run."""
-        return self.start_at(problem, state.w)
-
-    def step(self, problem: Problem, state: OWLQNState) -> OWLQNState:
+    def step(self, problem: Objective, state: OWLQNState) -> OWLQNState:
         """A direction and a line search along it: one pass, rarely a few."""
         old, g = state.place, state.pseudo_gradient
         direction = _direction(state)
@@ -191,14 +180,14 @@ def best_dual(v: np.ndarray, offset: float, lam: float, l1: float) -> float:
     return float(t * offset - excess @ excess / (2.0 * lam))
 
 
-def _look(problem: Problem, w: np.ndarray) -> Place:
+def _look(problem: Objective, w: np.ndarray) -> Place:
     """J, the gradient of F and a dual value at w: one exp-oracle pass."""
     answer = problem.risk(w)
     dual = best_dual(answer.vector, answer.offset, problem.lam, problem.l1)
     return Place(w, problem.penalty(w) + answer.value, problem.lam * w - answer.vector, dual)
 
 
-def _first_length(problem: Problem, state: OWLQNState) -> float:
+def _first_length(problem: Objective, state: OWLQNState) -> float:
     """Where the tangent against g meets the lower bound D; at most 1/lam, which is far enough without a risk."""
     g = state.pseudo_gradient
     length = (state.primal - state.dual) / float(g @ g)
@@ -227,7 +216,7 @@ def _direction(state: OWLQNState) -> np.ndarray:
     return direction
 
 
-def _search(problem: Problem, old: Place, g: np.ndarray, direction: np.ndarray) -> Place | None:
+def _search(problem: Objective, old: Place, g: np.ndarray, direction: np.ndarray) -> Place | None:
     """The first of the steps 1, 1/2, 1/4, ... that lowers J enough; None if rounding hides all that is left."""
     orthant = np.where(old.w != 0.0, np.sign(old.w), -np.sign(g))
     step = 1.0

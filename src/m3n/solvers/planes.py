@@ -32,7 +32,8 @@ import numpy as np
 import scipy.sparse
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.problem import Problem
+from m3n.problem import Objective
+from m3n.solvers.forms import Numbers, Square, Vector, Weights, require
 
 ACCURACY = 1e-14  # of the programme in its own units: nearly all of the digits, at two more iterations than 1e-10
 ACCEPTABLE = 1e-9  # what is tried where rounding forbids that: the bound stays true, only a little lower
@@ -51,16 +52,28 @@ class Plane:
 class Planes:
     """Planes with a weight each; never changed in place."""
 
-    vectors: tuple[np.ndarray, ...]
-    offsets: np.ndarray  # (planes,)
-    gram: np.ndarray  # (planes, planes) inner products of the vectors
-    weights: np.ndarray  # (planes,) x, a point of the simplex
-    idle: np.ndarray  # (planes,) for how many programmes a plane has had no weight
+    vectors: tuple[Weights, ...]
+    offsets: Vector  # (planes,)
+    gram: Square  # (planes, planes) inner products of the vectors
+    weights: Vector  # (planes,) x, a point of the simplex
+    idle: Numbers  # (planes,) for how many programmes a plane has had no weight
+
+    def check(self, problem: Objective) -> None:
+        """Refuse arrays of different lengths."""
+        count = len(self.vectors)
+        lengths = {len(self.offsets), len(self.weights), len(self.idle), *self.gram.shape}
+        require(count > 0 and lengths == {count}, f"there are {count} planes, but numbers of others")
 
     @classmethod
-    def gold(cls, problem: Problem) -> Planes:
+    def gold(cls, problem: Objective) -> Planes:
         """The plane R >= 0 of the gold labelling, with all weight."""
-        return cls((np.zeros(problem.dim),), np.zeros(1), np.zeros((1, 1)), np.ones(1), np.zeros(1, np.int64))
+        return cls(
+            vectors=(np.zeros(problem.dim),),
+            offsets=np.zeros(1),
+            gram=np.zeros((1, 1)),
+            weights=np.ones(1),
+            idle=np.zeros(1, np.int64),
+        )
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -70,7 +83,7 @@ class Planes:
         """<b, x>: the offset of the mixture."""
         return float(self.weights @ self.offsets)
 
-    def point(self, problem: Problem) -> np.ndarray:
+    def point(self, problem: Objective) -> np.ndarray:
         """w(x), the minimiser of the model once x is optimal."""
         return problem.combine(self.weights / problem.lam, self.vectors)
 
@@ -78,13 +91,13 @@ class Planes:
         """max_k { b_k - <w(x), a_k> }: the model of the risk at w(x)."""
         return float((self.offsets - self.gram @ self.weights / lam).max())
 
-    def add(self, problem: Problem, plane: Plane) -> Planes:
+    def add(self, problem: Objective, plane: Plane) -> Planes:
         """One more plane, without weight as yet."""
         vectors = (*self.vectors, plane.vector)
         row = [problem.inner(plane.vector, vector) for vector in vectors]
         gram = np.block([[self.gram, np.array(row[:-1])[:, None]], [np.array(row)]])
-        added = np.append(self.offsets, plane.offset), gram, np.append(self.weights, 0.0), np.append(self.idle, 0)
-        return Planes(vectors, *added)
+        offsets, weights = np.append(self.offsets, plane.offset), np.append(self.weights, 0.0)
+        return Planes(vectors=vectors, offsets=offsets, gram=gram, weights=weights, idle=np.append(self.idle, 0))
 
     def solved(self, lam: float) -> Planes:
         """The same planes with the weights that minimise the model."""
@@ -95,7 +108,7 @@ class Planes:
         """Without the planes that had no weight in more than ``patience`` programmes; None keeps all."""
         return self if patience is None else self._keep(np.flatnonzero(self.idle <= patience))
 
-    def merged(self, problem: Problem, most: int) -> Planes:
+    def merged(self, problem: Objective, most: int) -> Planes:
         """At most so many planes: those of most weight and a mixture of the others, or none if they weigh nothing."""
         if len(self) <= most:
             return self
@@ -104,7 +117,7 @@ class Planes:
         total = float(self.weights[rest].sum())
         return kept if total == 0.0 else self._mixed(problem, kept, rest, total)
 
-    def _mixed(self, problem: Problem, kept: Planes, rest: np.ndarray, total: float) -> Planes:
+    def _mixed(self, problem: Objective, kept: Planes, rest: np.ndarray, total: float) -> Planes:
         shares = np.zeros(len(self))
         shares[rest] = self.weights[rest] / total
         mixture = Plane(float(shares @ self.offsets), problem.combine(shares, self.vectors))
@@ -116,7 +129,8 @@ class Planes:
             return self
         vectors = tuple(self.vectors[k] for k in chosen)
         gram = self.gram[np.ix_(chosen, chosen)]
-        return Planes(vectors, self.offsets[chosen], gram, self.weights[chosen], self.idle[chosen])
+        kept = {"offsets": self.offsets[chosen], "weights": self.weights[chosen], "idle": self.idle[chosen]}
+        return Planes(vectors=vectors, gram=gram, **kept)
 
 
 def maximize(quadratic: np.ndarray, linear: np.ndarray, start: np.ndarray) -> np.ndarray:

@@ -18,31 +18,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 
+from m3n.compiled.jit import compiled
+from m3n.compiled.oracles.hooks import clique_range
 from m3n.compiled.sweeps.smo import Masses, list_cliques, sweep
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import Solver, UnknownPrimal, copied, with_room
+from m3n.solvers.forms import Spreads, Visits, Weights, require, require_like, require_within
+
+
+def check_masses(problem: Problem, masses: Masses, where: str) -> None:
+    """Refuse masses, read from a file, of cliques that there are not."""
+    gold = _gold(problem)
+    require_like(masses, gold, where)
+    same = masses.ids.shape == masses.masses.shape and masses.used.shape == gold.used.shape
+    require(same and len(masses.ids) == problem.n, f"{where} has the shape {masses.masses.shape}")
+    require_within(masses.used, 0, masses.ids.shape[1] + 1, f"{where}.used")
+    require_within(masses.ids, 0, int(problem.visit(_clique_range, asks="support")), f"{where}.ids")
 
 
 @dataclass(frozen=True)
-class SMOState:
+class SMOState(UnknownPrimal):
     """alpha as clique masses, with w(alpha) and b."""
 
-    w: np.ndarray
+    w: Weights
     b: float
-    masses: Masses
+    masses: Annotated[Masses, check_masses]
     dual: float
-    gaps: np.ndarray  # (n,) violation of the optimality conditions at the last visit; inf before the first
-    order: np.ndarray  # what is left of the current permutation
+    gaps: Spreads  # violation of the optimality conditions at the last visit; inf before the first
+    order: Visits  # what is left of the current permutation
     steps: int = 0
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
 
     @property
     def stalled(self) -> bool:
@@ -67,15 +75,17 @@ class SMO(Solver[SMOState]):
 
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard", "support"})
-    native: ClassVar[str | None] = "kkt_violation"
-    rate: ClassVar[str] = "n / (lam eps) updates"
-    exponent: ClassVar[float | None] = -1.0
+    requires = frozenset({"hard", "support"})
+    visits = True
+    native = "kkt_violation"
+    rate = "n / (lam eps) updates"
+    exponent = -1.0
 
     def init(self, problem: Problem) -> SMOState:
         """All mass on gold: w = 0, D = 0. No oracle call."""
         gaps = np.full(problem.n, np.inf)
-        return SMOState(np.zeros(problem.dim), 0.0, _gold(problem), 0.0, gaps, np.empty(0, np.int64))
+        nothing, masses = np.empty(0, np.int64), _gold(problem)
+        return SMOState(w=np.zeros(problem.dim), b=0.0, masses=masses, dual=0.0, gaps=gaps, order=nothing)
 
     def step(self, problem: Problem, state: SMOState) -> SMOState:
         """One pass: n/2 visits of two oracle calls each."""
@@ -83,15 +93,16 @@ class SMO(Solver[SMOState]):
         if len(order) == 0:
             order = np.random.default_rng([self.seed, state.steps]).permutation(problem.n)
         now, later = np.split(order, [-(-problem.n // 2)])
-        w, b, gaps, masses = state.w.copy(), np.array([state.b]), state.gaps.copy(), _copied(state.masses)
-        zeros, at, most = np.zeros(problem.dim), 0, int(problem.blocks.most.max())
-        while True:
-            at = problem.visit(sweep, masses, most, now, at, problem.lam, w, b, zeros, gaps, asks="support")
-            if at == len(now):
-                break
-            masses = _enlarged(masses)
+        w, total, gaps, most = state.w.copy(), np.array([state.b]), state.gaps.copy(), int(problem.blocks.most.max())
+        changed = w, total, np.zeros(problem.dim), gaps
+
+        def visit(masses: Masses, at: int) -> int:
+            return problem.visit(sweep, masses, most, now, at, problem.lam, *changed, asks="support")
+
         problem.count(hard=2 * len(now))
-        return SMOState(w, float(b[0]), masses, problem.dual(w, float(b[0])), gaps, later, state.steps + 1)
+        masses, b = with_room(copied(state.masses), len(now), visit, _enlarged), float(total[0])
+        dual = problem.dual(w, b)
+        return SMOState(w=w, b=b, masses=masses, dual=dual, gaps=gaps, order=later, steps=state.steps + 1)
 
 
 def _gold(problem: Problem) -> Masses:
@@ -111,5 +122,7 @@ def _enlarged(masses: Masses) -> Masses:
     return Masses(ids, numbers, masses.used)
 
 
-def _copied(masses: Masses) -> Masses:
-    return Masses(*(array.copy() for array in masses))
+@compiled
+def _clique_range(space, rows, costs):  # type: ignore[no-untyped-def]
+    """One more than the largest number of a clique: compiled, as structures say it to compiled code alone."""
+    return clique_range(space)

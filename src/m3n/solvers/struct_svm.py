@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from m3n.problem import Problem
 from m3n.solvers import n_slack, one_slack
-from m3n.solvers.base import Solver
+from m3n.solvers.base import HARD, Solver
+from m3n.solvers.settings import at_least, one_of
 
 StructSVMState = one_slack.OneSlackState | n_slack.NSlackState
 
@@ -39,21 +40,23 @@ class StructSVM(Solver[StructSVMState]):
     batch: float = 0.1
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "violation"
-    rate: ClassVar[str] = "G^2 / (lam eps^2)"
-    exponent: ClassVar[float | None] = -0.5
+    requires = HARD
+    rescales = True
+    native = "violation"
+    rate = "G^2 / (lam eps^2)"
+    exponent = -0.5
 
     def __post_init__(self) -> None:
-        if self.slack not in ("one", "n"):
-            raise ValueError(f"slack must be 'one' or 'n', got {self.slack!r}")
-        if self.cache < 0 or (self.patience is not None and self.patience < 0):
-            raise ValueError("cache and patience must not be negative")
-        if self.most_planes < 3:
-            raise ValueError(f"most_planes must be at least 3: one plane, a new one and a mixture; {self.most_planes=}")
+        one_of("one", "n", slack=self.slack)
+        at_least(0, cache=self.cache, patience=self.patience)
+        at_least(3, most_planes=self.most_planes, why="one plane, a new one and a mixture")
         if not 0.0 < self.batch <= 1.0:
             raise ValueError(f"batch is a share of the examples, 0 < batch <= 1, got {self.batch}")
+
+    @property
+    def visits(self) -> bool:  # type: ignore[override]
+        """With some settings."""
+        return self.slack == "n" or self.cache > 0
 
     def init(self, problem: Problem) -> StructSVMState:
         """w = 0 and gold's constraints alone."""

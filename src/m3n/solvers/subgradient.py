@@ -17,39 +17,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from m3n.compiled.sweeps.subgradient import sweep
 from m3n.problem import Problem
-from m3n.solvers.base import Solver
+from m3n.solvers.base import HARD, NeverStalls, Solver, UnknownPrimal
+from m3n.solvers.forms import Weights
 
 
 @dataclass(frozen=True)
-class SubgradientState:
+class SubgradientState(UnknownPrimal, NeverStalls):
     """Sums of subgradients, and the averaged weights that follow from them."""
 
-    w: np.ndarray
-    last: np.ndarray  # v, of which the last iterate is v/(lam t)
-    weighted: np.ndarray  # r
+    w: Weights
+    last: Weights  # v, of which the last iterate is v/(lam t)
+    weighted: Weights  # r
     visits: float = 0.0  # t
     passes: int = 0
-
-    @property
-    def primal(self) -> float:
-        """Unknown: every visit sees other weights."""
-        return np.nan
 
     @property
     def dual(self) -> float:
         """There is no dual point."""
         return -np.inf
-
-    @property
-    def stalled(self) -> bool:
-        """Never: the steps shrink, but do not end."""
-        return False
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -68,11 +58,12 @@ class Subgradient(Solver[SubgradientState]):
 
     seed: int = 0
 
-    requires: ClassVar[frozenset[str]] = frozenset({"hard"})
-    rescales: ClassVar[bool] = True
-    native: ClassVar[str | None] = "primal"  # which certificates evaluate, not the solver
-    rate: ClassVar[str] = "R^2 / (lam eps), primal only"
-    exponent: ClassVar[float | None] = -1.0
+    requires = HARD
+    visits = True
+    rescales = True
+    native = "primal"  # which certificates evaluate, not the solver
+    rate = "R^2 / (lam eps), primal only"
+    exponent = -1.0
 
     def init(self, problem: Problem) -> SubgradientState:
         """w = 0."""

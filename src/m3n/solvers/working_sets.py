@@ -5,11 +5,15 @@ They start with gold alone, D = 0. Kernels change them in place, so a step works
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from m3n.compiled.sweeps.working_sets import Sets, totals_of
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
+from m3n.solvers.base import copied
+from m3n.solvers.forms import require, require_like, require_slots, require_within
 
 FIRST_ROOM = 4
 
@@ -31,11 +35,6 @@ def gold_sets(blocks: Blocks, room: int = FIRST_ROOM) -> Sets:
     sets.counts[::room] = blocks.gold_counts
     sets.alpha[::room] = 1.0
     return sets
-
-
-def copied(sets: Sets) -> Sets:
-    """A copy that kernels may change."""
-    return Sets(*(array.copy() for array in sets))
 
 
 def enlarged(sets: Sets) -> Sets:
@@ -96,3 +95,19 @@ def dual_point(problem: Problem, sets: Sets) -> tuple[np.ndarray, float]:
     blocks, u = problem.blocks, np.zeros(problem.dim)
     b = totals_of(blocks.rows, blocks.costs, sets, blocks.gold, blocks.gold_counts, problem.lam, u)
     return u, float(b)
+
+
+def _check(problem: Problem, sets: Sets, where: str) -> None:
+    """Refuse working sets, read from a file, that would lead compiled visits astray: their parts serve as indices."""
+    blocks = problem.blocks
+    require_like(sets, gold_sets(blocks), where)
+    slots, most = require_slots(sets, blocks.n, where), blocks.gold.shape[1]
+    require(sets.parts.shape == (len(sets.alpha), most), f"{where}.parts has the shape {sets.parts.shape}")
+    require(len(sets.counts) == len(sets.alpha), f"{where} has arrays of different lengths")
+    require_within(sets.counts[slots], 0, most + 1, f"{where}.counts")
+    owner = np.searchsorted(sets.first, slots, side="right") - 1
+    listed = np.where(np.arange(most) < sets.counts[slots, None], sets.parts[slots], 0)
+    require_within(listed, 0, blocks.rows.sizes[owner, None], f"{where}.parts")
+
+
+WorkingSets = Annotated[Sets, _check]

@@ -1,4 +1,4 @@
-"""Small solvers to race with: one that is honest, one without a dual, one that breaks, one that lies."""
+"""Small solvers to compare: one that is honest, one without a dual, one that breaks, one that lies."""
 
 import time
 from dataclasses import dataclass, field, replace
