@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import m3n
 from m3n.comparison.entry import Entry
-from m3n.comparison.result import Comparison
 from m3n.run.certificate import Record
+
+if TYPE_CHECKING:
+    from m3n.comparison.result import Comparison
 
 VERSION = 1
 FIGURES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -12,7 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from m3n.comparison.entry import Entry
-from m3n.comparison.result import Comparison
+
+if TYPE_CHECKING:
+    from m3n.comparison.result import Comparison
 
 UNKNOWN = "-"
 UNITS = ("B", "kB", "MB", "GB", "TB")

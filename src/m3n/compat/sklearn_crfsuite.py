@@ -30,6 +30,7 @@ from m3n.compat.training_log import TrainingLog, log_of, scores_of
 from m3n.estimators import SequenceTagger
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.inputs import SequenceReader, flat_labels, share_right
+from m3n.estimators.notebook import estimator_page
 from m3n.estimators.trained import history
 from m3n.features import AttributeVectorizer
 from m3n.io.sentences import numbered
@@ -124,6 +125,10 @@ class CRF(Declared):
     model_: SequenceTagger = learnt()
     training_log_: TrainingLog | None = None
     _tagger: Tagger | None = None
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the parameters."""
+        return estimator_page(self)
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on labelled sequences.

@@ -10,11 +10,13 @@ estimator here uses. So it is imported where one of its own classes is asked for
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 
 class Estimator:
     """Parameters by name, as scikit-learn has them."""
+
+    _has_weights: ClassVar[bool] = False  # of its own, that can be shown
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor.
@@ -53,12 +55,6 @@ class Estimator:
         """The constructor's call, with the arguments that are not the default."""
         changed = [f"{name}={value!r}" for name, value in self._changed().items()]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: parameters and, once there is a model, what it is and how well it was trained."""
-        from m3n.estimators.notebook import estimator_page
-
-        return estimator_page(self)
 
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's description of an estimator: the one of its base class."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from m3n.estimators.explanation import Explanation, Position
 from m3n.estimators.model_summary import summary, top_weights
-from m3n.estimators.trained import Trained
+
+if TYPE_CHECKING:
+    from m3n.estimators.explanation import Explanation, Position
 
 SHOWN_LABELS = 30
 SHOWN_WEIGHTS = 5  # of each sign
@@ -40,14 +41,15 @@ def estimator_page(model: Any) -> str:
     """
     changed = {name: repr(value) for name, value in model._changed().items()}
     params = _facts(changed) if changed else "<p>all parameters have their defaults</p>"
-    if not (isinstance(model, Trained) and model._fitted):
-        return _page(f"{type(model).__name__}, not fitted", params)
+    title = f"{type(model).__name__}, {'' if model._fitted else 'not '}fitted"
+    if not (model._has_weights and model._fitted):
+        return _page(title, params)
     facts = summary(model)
     pieces = [f"<p>{escape(certificate_in_words(facts))}</p>", _facts(_sizes(facts))]
     pieces.append(_details("Parameters that differ from the defaults", params))
     if model._linear:
         pieces.append(_details("Largest weights of every label", _weights(model)))
-    return _page(f"{type(model).__name__}, fitted", *pieces)
+    return _page(title, *pieces)
 
 
 def certificate_in_words(facts: Mapping[str, Any]) -> str:

@@ -176,6 +176,7 @@ class Trained(Declared):
     origin_: dict[str, str] = learnt()
 
     _form: ClassVar[Form] = SEQUENCES
+    _has_weights: ClassVar[bool] = True
     _reader: ClassVar[Any]  # the class of what reads X
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
     _outputs: ClassVar[np.ndarray | None] = None  # the labels of a position, where these are not the classes
@@ -191,6 +192,12 @@ class Trained(Declared):
         """
         self._check_fitted()
         files.save(self, path)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: parameters and, once there is a model, what it is and how well it was trained."""
+        from m3n.estimators.notebook import estimator_page
+
+        return estimator_page(self)
 
     # what an estimator must say, or may
 
