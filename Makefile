@@ -9,7 +9,7 @@ RIVALS := rivals.txt
 demo: $(READY)
 	$(BIN)/m3n demo
 
-# Two processes, file by file, each with its own compiled kernels.
+# Two processes, file by file, each with its own compiled code.
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

@@ -41,7 +41,7 @@ print(time.process_time())
 
 
 def run(repeats: int = 5) -> dict[str, Any]:
-    """Seconds of ``import m3n`` (warm), of a first fit, of compiling the demo's kernels, of the demo."""
+    """Seconds of ``import m3n`` (warm), of a first fit, of compiling what the demo needs, of the demo."""
     with tempfile.TemporaryDirectory() as folder:
         fresh = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
         code = COMPILE.format(picture=str(Path(folder) / "demo.png"))
@@ -61,14 +61,14 @@ def run(repeats: int = 5) -> dict[str, Any]:
         "import m3n and SequenceTagger": tagger - bare,
         "first fit in a new process, 100 sentences": fits[0],
         "the same, CPU seconds": fits[1],
-        "compilation of the demo's kernels": compiling,
+        "compilation for the demo": compiling,
         "demo, first run, nothing compiled": first,
         "demo, later runs": again,
     }
 
 
 def first_fits(folder: Path, repeats: int) -> tuple[float, float]:
-    """Seconds and CPU seconds of a new process that imports m3n and fits 100 sentences; its kernels are cached."""
+    """Seconds and CPU seconds of a new process that imports m3n and fits 100 sentences; compiled code is cached."""
     warm = {**os.environ, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}  # as after an installation
     warm.pop("PYTHONDONTWRITEBYTECODE", None)
     _python(FIRST_FIT, warm)

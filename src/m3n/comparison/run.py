@@ -1,7 +1,7 @@
 """The comparison itself: solvers, one after another, on one problem.
 
 Fairness. Every solver starts from its own ``init``. Right before its timed run it makes a few steps that nobody counts:
-kernels are compiled then and the problem's caches (J(0), the radius) are filled. Limits and axes are the solver's own
+code is compiled then and the problem's caches (J(0), the radius) are filled. Limits and axes are the solver's own
 passes and seconds; those of certificates and callbacks are recorded apart.
 """
 

@@ -121,7 +121,7 @@ class BlockFrankWolfeState(UnknownPrimal):
     """alpha as working sets, with w(alpha) and the averages."""
 
     u: Weights  # w(alpha)
-    lag: Weights  # q, see the kernel
+    lag: Weights  # q, see the sweep
     sets: WorkingSets
     totals: tuple[float, float, float, float]  # b, its lag, P, k
     gaps: Spreads  # n times the block's share of the duality gap at its last visit
@@ -204,7 +204,7 @@ def _beginning(problem: Problem, sets: Sets, u: np.ndarray, b: float) -> BlockFr
 
 
 class _Pass:
-    """A copy of the state that kernels change."""
+    """A copy of the state that compiled sweeps change."""
 
     def __init__(self, problem: Problem, solver: BlockFrankWolfe, state: BlockFrankWolfeState):
         self.problem, self.solver = problem, solver
@@ -218,7 +218,7 @@ class _Pass:
         self.visited = np.zeros(problem.n, bool)
 
     def visit(self, order: np.ndarray, ask: bool) -> None:
-        """One sweep; working sets grow where the kernel finds no room."""
+        """One sweep; working sets grow where it finds no room."""
         how = self.passes, ask, self.solver.move.pairwise, self.problem.lam
         changed = self.u, self.lag, self.zeros, self.gaps
 

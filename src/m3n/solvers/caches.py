@@ -1,6 +1,6 @@
 """Caches of outputs as differences to gold: how they begin, and how they get more room.
 
-Kernels change them in place, so a step works on a copy.
+Sweeps change them in place, so a step works on a copy.
 """
 
 from __future__ import annotations

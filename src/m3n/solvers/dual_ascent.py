@@ -48,7 +48,7 @@ class Origin(NamedTuple):
 
     potentials: np.ndarray
     eta: np.ndarray  # step lengths
-    kappa: np.ndarray  # see the kernel
+    kappa: np.ndarray  # see the sweep
 
 
 class Memory:

@@ -1,6 +1,6 @@
 """Working sets: for every example a few outputs with weights, a sparse dual point.
 
-They start with gold alone, D = 0. Kernels change them in place, so a step works on a copy.
+They start with gold alone, D = 0. Sweeps change them in place, so a step works on a copy.
 """
 
 from __future__ import annotations

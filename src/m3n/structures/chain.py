@@ -256,7 +256,7 @@ class Chain(LabelStructure):
         return measured
 
     def _scratch(self, low: int, high: int, padding: int = LINE) -> Parts:
-        """What the kernels need: two sequences, three tables, four vectors, rows padded for vector instructions."""
+        """What compiled code needs: two sequences, three tables, four vectors, rows padded for vector instructions."""
         s = -(-self.labels // padding) * padding
         return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
 

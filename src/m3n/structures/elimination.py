@@ -1,4 +1,4 @@
-"""In which order to eliminate the variables of a graph, and the list of buckets that kernels follow.
+"""In which order to eliminate the variables of a graph, and the list of buckets that compiled code follows.
 
 Eliminating a variable joins its neighbours: they become a clique of what is left. The largest bucket, a variable and
 its neighbours at its turn, decides the cost, labels^size; to find the best order is NP-hard. Variables with at most one
@@ -219,7 +219,7 @@ class _Writer:
 
 
 def forests(programme: Programme) -> Forests:
-    """Which shapes are forests whose pairs have one factor each, of a shared table, and how kernels walk them."""
+    """Which shapes are forests whose pairs have one factor each, of a shared table, and how they are walked."""
     arrays = np.flatnonzero(programme.shared & (programme.sizes == programme.labels**2))
     number = {int(array): k for k, array in enumerate(arrays)}
     shapes, matrices = len(programme.starts) - 1, 2 * len(arrays)

@@ -1,6 +1,6 @@
 """Factor graphs as a space for block methods: local theta = nodes, then the factors, array by array.
 
-The kernels are those of a packed batch (``oracles.elimination``), on one example. The parts of an output are the
+The recursions are those of a packed batch (``oracles.elimination``), on one example. The parts of an output are the
 labels of its variables, then one entry for every factor.
 
 The cliques are the buckets (v, S), numbered by the place of their labels in the tables of the example's shape. S is

@@ -9,7 +9,7 @@ gold is the empty list of score 0, and a visit touches nothing but the features 
 the d's of an example is kept beside them: moving weight among its outputs needs no features at all.
 
 Example i owns the slots first[i] to first[i + 1], slot first[i] being gold, and a square of ``gram`` of that size. The
-lists stand in a common pool in which nothing is ever moved by a kernel: where there is no room left it stops, and the
+lists stand in a common pool in which nothing is ever moved by a sweep: where there is no room left it stops, and the
 caller makes room.
 """
 

@@ -5,8 +5,8 @@ The value of an output in the two objectives, for a gold output of score s(gold)
     margin   ell(y) + s(y)                   its features count once
     slack    ell(y) (1 + s(y) - s(gold))     its features minus gold's count ell(y) times
 
-differs in a few small functions. They pick their implementation by the type of the costs when a kernel is compiled, so
-the margin's kernels carry no trace of the slack's. ``Costs`` mean the margin, ``SlackCosts`` the slack.
+differs in a few small functions. They pick their implementation by the type of the costs when a sweep is compiled, so
+the margin's sweeps carry no trace of the slack's. ``Costs`` mean the margin, ``SlackCosts`` the slack.
 
 Weights of examples enter the slack objective through the losses alone: c ell (1 + s - s(gold)).
 """
