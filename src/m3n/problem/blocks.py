@@ -284,7 +284,7 @@ def _own_units(rows: MapRows | KernelRows, which: np.ndarray) -> tuple[np.ndarra
 def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     """Views that cannot be written to, at least two of them.
 
-    So compiled code sees one type, whether an array is mapped from a file or not, and whether edges have a kernel or not.
+    So compiled code sees one type, whether an array is mapped from a file, and whether edges have a kernel.
     """
     views = [np.ascontiguousarray(array).view() for array in arrays]
     views += [np.empty((0, 0), arrays[0].dtype)] * (2 - len(arrays))

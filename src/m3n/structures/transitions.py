@@ -76,10 +76,7 @@ class Transitions:
             "O", "B-X" and "I-X" for any X, or "B" and "I" where there is one type of chunks.
         """
 
-        def allowed(left: Tag, right: Tag) -> bool:
-            return right[0] != "I" or (left[0] in ("B", "I") and left[1] == right[1])
-
-        return cls._scheme(labels, {"B": "B", "I": "I"}, allowed, "IOB2")
+        return cls._within_chunks(labels, "I", "IOB2")
 
     @classmethod
     def iob1(cls, labels: Iterable[str]) -> Transitions:
@@ -91,10 +88,16 @@ class Transitions:
             "O", "B-X" and "I-X" for any X, or "B" and "I" where there is one type of chunks.
         """
 
-        def allowed(left: Tag, right: Tag) -> bool:
-            return right[0] != "B" or (left[0] in ("B", "I") and left[1] == right[1])
+        return cls._within_chunks(labels, "B", "IOB1")
 
-        return cls._scheme(labels, {"B": "B", "I": "I"}, allowed, "IOB1")
+    @classmethod
+    def _within_chunks(cls, labels: Iterable[str], prefix: str, scheme: str) -> Transitions:
+        """Labels with this prefix come directly after a label of the same type only."""
+
+        def allowed(left: Tag, right: Tag) -> bool:
+            return right[0] != prefix or (left[0] in ("B", "I") and left[1] == right[1])
+
+        return cls._scheme(labels, {"B": "B", "I": "I"}, allowed, scheme)
 
     @classmethod
     def bioes(cls, labels: Iterable[str]) -> Transitions:
