@@ -6,6 +6,7 @@ import argparse
 import json
 from datetime import date
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import m3n
@@ -13,6 +14,7 @@ from benchmarks import (
     command,
     contests,
     convergence,
+    earlier,
     graphs,
     growth,
     ingest,
@@ -37,6 +39,7 @@ SUITES = {
     "graphs": graphs.run,
     "labelling": labelling.run,
     "command": command.run,
+    "earlier": earlier.run,
     "rivals": rivals.run,
 }
 
@@ -45,7 +48,10 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the named suites, or all of them."""
     given = parser().parse_args(arguments)
     options = Options(given.repeats, given.limit, given.quick, given.stop, tuple(given.only))
-    suites: dict[str, Any] = SUITES | {"rivals": partial(rivals.run, options, tuple(given.contest))}
+    suites: dict[str, Any] = SUITES | {
+        "rivals": partial(rivals.run, options, tuple(given.contest)),
+        "earlier": partial(earlier.run, given.tree),
+    }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:
         print(f"== {name}", flush=True)
@@ -61,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="suite", choices=[[], *SUITES], help=f"of {', '.join(SUITES)}")
+    parser.add_argument("--tree", type=Path, help="earlier: the folder of an earlier checkout")
     group = parser.add_argument_group("rivals")
     group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
     group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")
