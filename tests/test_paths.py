@@ -64,7 +64,7 @@ def test_another_lam_shares_what_is_prepared():
     problem.pieces(2)
     other = problem.with_lam(0.5)
     assert other.blocks is problem.blocks
-    assert other._whole is problem._whole
+    assert other.whole is problem.whole
     assert (other.lam, problem.lam, other.passes) == (0.5, 0.1, 0.0)
     before = problem.hard_calls
     minimize(other, BatchFrankWolfe(), tol=1e-2)

@@ -236,4 +236,4 @@ def test_costs_that_do_not_fit_are_refused(cost, message):
 
 def test_selections_need_the_rows_of_all_arrays():
     with pytest.raises(ValueError, match="costs of 5 arrays of theta need the rows of each, got 1"):
-        EdgeHamming().cost(CHAIN, PACKED).select(slice(0, 1))
+        EdgeHamming().cost(CHAIN, PACKED).select((slice(0, 1),), [0])

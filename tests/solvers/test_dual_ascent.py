@@ -88,7 +88,7 @@ def test_an_interrupted_sweep_is_not_gone_on_with(monkeypatch):
     expected = solver.step(problem, first).w
     first = solver.step(problem, solver.init(problem))
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **asks):
         first.memory.w[:] = np.nan
         raise KeyboardInterrupt
 

@@ -207,7 +207,7 @@ class Cost:
         rounding = ROUNDING * (1.0 + np.abs(constant))
         ell = structure.score(theta, gold) + constant
         if (np.abs(ell) > rounding).any():
-            i = int(np.abs(ell).argmax())
+            i = int(np.flatnonzero(np.abs(ell) > rounding)[0])
             raise ValueError(
                 f"example {i}: the loss of the right output is {ell[i]}, but must be 0; "
                 "let the parts of the right output cost nothing, or make up for their costs by the constant"
@@ -215,7 +215,7 @@ class Cost:
         if any((array < 0.0).any() for array in theta):
             least = constant - structure.hard(tuple(-array for array in theta))[0]
             if (least < -rounding).any():
-                i = int((least + rounding).argmin())
+                i = int(np.flatnonzero(least < -rounding)[0])
                 raise ValueError(
                     f"example {i}: there is an output with a loss of {least[i]:.6g}, below that of the right one, 0; "
                     "let only parts of the right output have negative costs, made up for by the constant"
