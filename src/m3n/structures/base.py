@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from m3n.compiled.oracles import driver
-from m3n.compiled.oracles.hooks import implemented
+from m3n.compiled.oracles.hooks import STEPS, implemented
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers, ranges
 from m3n.structures.slack import Restriction, search
@@ -126,20 +126,24 @@ class Structure(ABC):
 
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
-        values, packed, space = np.empty(self.n), np.full(int(self._room[-1]), -1), self._compiled("best")
+        values, packed, space = np.empty(self.n), np.empty(int(self._room[-1]), np.int64), self._compiled("best")
+        steps = self._divided(theta) if _stepwise(space) else None
 
         def lane(low: int, high: int) -> None:
+            if steps is not None:
+                driver.hard_in_steps(space, *steps, self._room, low, high, values, packed)
+                return
             if space is not None:
                 driver.hard(space, _flat(theta), *self.layout, self._room, low, high, values, packed)
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
                 parts = np.sort(np.asarray(self.best(i, own), dtype=np.int64))
-                values[i] = _joined(own)[parts].sum()
-                packed[self._room[i] : self._room[i] + len(parts)] = parts
+                mine = packed[self._room[i] : self._room[i + 1]]
+                values[i], mine[: len(parts)], mine[len(parts) :] = _joined(own)[parts].sum(), parts, -1
 
         threads.run(lane, threads.lanes(self._effort))
-        return values, packed
+        return values, self._from_lists(packed)
 
     def soft(
         self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
@@ -150,6 +154,8 @@ class Structure(ABC):
         smoothed oracle of its own answers with that.
         """
         values, amounts, space = np.empty(self.n), self._amounts(weights), self._compiled("soft")
+        if _stepwise(space):
+            return self._soft_in_steps(space, theta, mu, threads, amounts)
         shared = np.array([span is None for span in self.spans()])
         ask = self.marginals if "soft" in self.oracles else self.smoothed
 
@@ -372,6 +378,37 @@ class Structure(ABC):
         space = self.space()
         return space if space is not None and implemented(("workspace", hook), type(space)) else None
 
+    def _divided(self, theta: Parts) -> tuple[Parts, np.ndarray, np.ndarray]:
+        """Own arrays, flat, where the parts of examples begin in them (arrays, n + 1), all shared tables in one vector.
+
+        For spaces whose oracles come in steps, see ``oracles.hooks``.
+        """
+        pairs = list(zip(theta, self.spans(), strict=True))
+        own = tuple(array.reshape(-1) for array, span in pairs if span is not None)
+        first = [span * int(np.prod(array.shape[1:])) for array, span in pairs if span is not None]
+        return own, np.array(first), _joined(tuple(array for array, span in pairs if span is None))
+
+    def _soft_in_steps(
+        self, space: Any, theta: Parts, mu: float, threads: Threads, weights: np.ndarray
+    ) -> tuple[np.ndarray, Parts]:
+        """``soft`` where the shared tables are read once for all examples of a thread, and written once."""
+        (own, first, shared), values = self._divided(theta), np.empty(self.n)
+
+        def lane(low: int, high: int) -> np.ndarray:
+            counts = np.empty(len(shared))
+            driver.soft_in_steps(space, own, first, shared, low, high, mu, weights, values, counts)
+            return counts
+
+        counts = np.sum(threads.run(lane, threads.lanes(self._effort)), axis=0)
+        tables = [array for array, span in zip(theta, self.spans(), strict=True) if span is None]
+        for table, piece in zip(tables, np.split(counts, np.cumsum([t.size for t in tables[:-1]])), strict=True):
+            table[...] = piece.reshape(table.shape)
+        return values, theta
+
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        """Packed outputs from lists of their parts in the default layout, for structures with a layout of their own."""
+        return lists
+
     @cached_property
     def _room(self) -> np.ndarray:
         """(n + 1,) where the list of parts of every example begins."""
@@ -462,6 +499,10 @@ class Selected(Structure):
 
     def diameter(self) -> np.ndarray:
         return self.whole.diameter()[self.chosen]
+
+
+def _stepwise(space: Any) -> bool:
+    return space is not None and implemented(STEPS, type(space))
 
 
 def _joined(arrays: Parts) -> np.ndarray:

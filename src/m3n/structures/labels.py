@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.packed.ragged import ranges
+from m3n.packed.ragged import numbers, ranges
 from m3n.structures.base import Examples, Selection, Structure
 
 Located = tuple[np.ndarray, np.ndarray]  # flat positions in an array of theta, and the examples that own them
@@ -34,6 +35,14 @@ class LabelStructure(Structure):
         rows, labels = self.shapes[0]
         return [(np.arange(rows) * labels + packed, np.repeat(np.arange(self.n), np.diff(self._first_rows())))]
 
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        places, first = self._places
+        return lists[places] - first
+
+    @cached_property
+    def _places(self) -> tuple[np.ndarray, np.ndarray]:
+        return label_places(self._room, np.diff(self._first_rows()), self.shapes[0][1])
+
     def local_parts(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         pairs = zip(self.located(packed), self.layout.before, self.layout.first, strict=True)
         found = [(places + (before - first)[owner], owner) for (places, owner), before, first in pairs]
@@ -49,6 +58,11 @@ class LabelStructure(Structure):
         first = self.spans()[0]
         assert first is not None, "the first array of theta has rows for every example"
         return first
+
+
+def label_places(room: np.ndarray, rows: np.ndarray, labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where lists of parts have the labels of rows, and what to subtract there: parts of the first array come first."""
+    return numbers(room[:-1], rows), labels * numbers(np.zeros_like(rows), rows)
 
 
 class Words(NamedTuple):
