@@ -88,7 +88,7 @@ class Structure(ABC):
 
     def best(self, example: int, theta: Parts) -> np.ndarray | Sequence[int]:
         """Max-oracle of one example: the parts of its best output, in any order. ``theta``, its own, is left alone."""
-        if not self._defines("hard"):
+        if not self._defines("hard") and self._compiled("best") is None:
             raise TypeError(f"{type(self).__name__} defines neither best, for one example, nor hard, for all of them")
         alone, _ = self.select(np.array([example]))
         parts, counts = alone.local_parts(alone.hard(theta)[1])
@@ -96,7 +96,7 @@ class Structure(ABC):
 
     def marginals(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
         """Exp-oracle of one example: mu log sum exp(score/mu), and the marginals of its own parts."""
-        if not self._defines("soft"):
+        if not self._defines("soft") and self._compiled("soft") is None:
             raise TypeError(f"{type(self).__name__} has no exp-oracle: it defines neither marginals nor soft")
         alone, _ = self.select(np.array([example]))
         values, parts = alone.soft(tuple(array.copy() for array in theta), mu)

@@ -32,10 +32,8 @@ class HigherOrderChain(LabelSequences):
 
     Parameters
     ----------
-    lengths : sequence of int
-        Length of every sequence, at least 1.
-    labels : int
-        Number of labels.
+    lengths, labels : sequence of int, int
+        Length of every sequence, at least 1, and number of labels, as in ``Chain``.
     order : int
         How many labels a score looks back, at least 1.
     histories : sequence of tuples of int, optional

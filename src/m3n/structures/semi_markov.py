@@ -34,10 +34,8 @@ class SemiMarkov(Sequences):
 
     Parameters
     ----------
-    lengths : sequence of int
-        Length of every sequence, at least 1.
-    labels : int
-        Number of labels.
+    lengths, labels : sequence of int, int
+        Length of every sequence, at least 1, and number of labels, as in ``Chain``.
     max_length : int or sequence of int (labels,)
         Most positions of a segment, for all labels or for each of them.
     forbidden : array of bool (labels, labels), optional
