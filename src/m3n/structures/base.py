@@ -34,7 +34,7 @@ import numpy as np
 from m3n.compiled.oracles import driver
 from m3n.compiled.oracles.hooks import STEPS, implemented
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import numbers, ranges
+from m3n.packed.ragged import ranges
 from m3n.structures.slack import Restriction, search
 
 Parts = tuple[np.ndarray, ...]
@@ -425,14 +425,9 @@ class Structure(ABC):
     def located(self, packed: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For every array of theta the flat positions of the parts of packed outputs, and their examples."""
         parts, counts = self.local_parts(packed)
-        owner = np.repeat(np.arange(self.n), counts)
-        flat = parts.reshape(-1)[numbers(np.arange(self.n) * parts.shape[1], counts)]
-        found = []
-        for length, before, first in zip(*self.layout, strict=True):
-            place = flat - before[owner]
-            inside = (place >= 0) & (place < length[owner])
-            found.append(((place + first[owner])[inside], owner[inside]))
-        return found
+        places, owners = np.empty((2, int(counts.sum())), np.int64)
+        ends = driver.locate(parts, counts, *self.layout, places, owners)
+        return list(zip(np.split(places, ends[:-1]), np.split(owners, ends[:-1]), strict=True))
 
     def _add(self, packed: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         """Add amounts (n,) to the parts of packed outputs."""
@@ -444,7 +439,7 @@ class Structure(ABC):
         if parts.size and not (parts[0] >= 0 and parts[-1] < size):
             wrong = parts[0] if parts[0] < 0 else parts[-1]
             raise ValueError(f"example {i} has a part {wrong}, but its own theta has the parts 0..{size - 1}")
-        if len(parts) > self.most_parts()[i]:
+        if len(parts) > self._room[i + 1] - self._room[i]:
             raise ValueError(f"example {i} has {len(parts)} parts, but most_parts() says {self.most_parts()[i]}")
 
 

@@ -19,15 +19,11 @@ class Rules(NamedTuple):
     def check(self, segments: Sequence[Any], length: int, i: int) -> None:
         """Say what is wrong with the segments of sequence i, if something is."""
         at, before = 0, -1
-        for k, (begin, end, label) in enumerate(segments):
-            where = f"sequence {i}, segment {k} {(begin, end, label)}"
-            if begin != at or not begin < end <= length:
-                raise ValueError(
-                    f"{where}: segments must cover positions 0..{length - 1} without gaps or overlaps, so this one "
-                    f"begins at {at} and ends at {at + 1} to {length} (the end is exclusive)"
-                )
-            self._check(where, end - begin, label, before)
-            at, before = end, label
+        for k, segment in enumerate(segments):
+            wrong = self._wrong(segment, at, before, length)
+            if wrong:
+                raise ValueError(f"sequence {i}, segment {k} {tuple(segment)}{wrong}")
+            _, at, before = segment
         if at < length:
             raise ValueError(f"sequence {i} has {length} positions, but its segments end at {at}")
         if self.forbidden.end[before]:
@@ -48,18 +44,24 @@ class Rules(NamedTuple):
     def _barred(self, label: int, before: int) -> bool:
         return bool(self.forbidden.start[label] if before < 0 else self.forbidden.pairs[before, label])
 
-    def _check(self, where: str, size: int, label: int, before: int) -> None:
+    def _wrong(self, segment: Any, at: int, before: int, length: int) -> str:
+        """What is wrong with a segment that follows one of label ``before``, which ends at ``at``; empty: nothing."""
+        begin, end, label = segment
+        if begin != at or not begin < end <= length:
+            return (
+                f": segments must cover positions 0..{length - 1} without gaps or overlaps, so this one begins at {at} "
+                f"and ends at {at + 1} to {length} (the end is exclusive)"
+            )
         if not 0 <= label < len(self.bounds):
-            raise ValueError(f"{where}: the label is not in 0..{len(self.bounds) - 1}")
-        if size > self.bounds[label]:
-            raise ValueError(
-                f"{where} has {size} positions, but segments of label {label} have at most {self.bounds[label]}; "
+            return f": the label is not in 0..{len(self.bounds) - 1}"
+        if end - begin > self.bounds[label]:
+            return (
+                f" has {end - begin} positions, but segments of label {label} have at most {self.bounds[label]}; "
                 "raise max_length, or cut the segment"
             )
         if self._barred(label, before):
-            raise ValueError(
-                f"{where} " + ("is a forbidden start" if before < 0 else f"must not follow label {before}")
-            )
+            return " is a forbidden start" if before < 0 else f" must not follow label {before}"
+        return ""
 
 
 def bounds_of(max_length: int | Sequence[int] | np.ndarray, labels: int) -> np.ndarray:

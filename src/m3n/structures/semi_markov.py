@@ -16,12 +16,13 @@ scores.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.compiled.oracles.semi_markov import SemiMarkovSpace
+from m3n.compiled.oracles.semi_markov import SemiMarkovSpace, place
 from m3n.structures.base import Parts
 from m3n.structures.labels import label_places
 from m3n.structures.segments import Rules, bounds_of, log_counts
@@ -92,16 +93,15 @@ class SemiMarkov(Sequences):
             raise ValueError(f"{self.n} sequences but {len(outputs)} lists of segments")
         return super().pack(outputs)
 
-    def parts_of(self, output: Sequence[Any], example: int) -> np.ndarray:
-        length, s = int(self.lengths[example]), self.labels
+    def parts_of(self, output: Sequence[Any], example: int) -> list[int]:
+        length, s, most = int(self.lengths[example]), self.labels, int(self.bounds.max())
         self.rules.check(output, length, example)
-        begin, end, label = np.array(output, dtype=np.int64).T
-        span = self._count(self.lengths[example]) - self._count(length - begin) + end - begin - 1
-        pairs = label[:-1] * s + label[1:]
-        shared = length * s + np.concatenate([pairs, s * s + label[:1], s * s + s + label[-1:]])
-        return np.concatenate(
-            [np.arange(length) * s + np.repeat(label, end - begin), shared, (length + s + 2) * s + span * s + label]
-        )
+        pairs = length * s  # the first part of transitions, then of starts, ends, segments
+        starts, ends, segments = pairs + s * s, pairs + s * s + s, pairs + s * s + 2 * s
+        parts = [t * s + label for begin, end, label in output for t in range(begin, end)]
+        parts += [pairs + a * s + b for (*_, a), (*_, b) in itertools.pairwise(output)]
+        parts += [starts + output[0][2], ends + output[-1][2]]
+        return parts + [segments + place(length, most, b, e - b) * s + label for b, e, label in output]
 
     def unpack(self, packed: np.ndarray) -> list[Any]:
         """One list of segments (begin, end, label) per sequence."""

@@ -95,3 +95,24 @@ def _rows_of(arrays, first, i):
         return (arrays[0][first[0, i] : first[0, i + 1]], *rows_of(arrays[1:], first[1:], i))
 
     return only if len(arrays) == 1 else more
+
+
+@compiled
+def locate(parts, counts, lengths, before, first, places, owners):
+    """Where listed parts stand in the flat arrays of theta, array by array, and their examples.
+
+    Example i lists parts[i, : counts[i]], which ascend. Returns where every array ends in ``places``.
+    """
+    last, ends = lengths.shape[0] - 1, np.zeros(lengths.shape[0], np.int64)
+    for fill in range(2):  # count, then write
+        for i in range(counts.shape[0]):
+            k = 0
+            for m in range(counts[i]):
+                while k < last and parts[i, m] >= before[k + 1, i]:
+                    k += 1
+                if fill:
+                    places[ends[k]], owners[ends[k]] = parts[i, m] - before[k, i] + first[k, i], i
+                ends[k] += 1
+        if not fill:
+            ends = np.cumsum(ends) - ends
+    return ends
