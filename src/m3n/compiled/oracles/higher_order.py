@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inlined
 from m3n.compiled.primitives.vector import add, broadcast, load, maximum, splat, store
 
 
@@ -77,7 +77,7 @@ def spread_steps(parts, counts, out):
                 out[parts[k, m]] += counts[k]
 
 
-@compiled
+@inlined
 def viterbi(machine, node, mass, length, work):
     """The best score of one sequence; its labels are written to ``work.path``, its leads and steps to ``work.used``.
 
@@ -164,7 +164,7 @@ def block_maxima(x, sources, first, after, matrix, at, count, out, low):
             store(out, low + d, s1)
 
 
-@compiled
+@inlined
 def _trace(machine, mass, state, length, work):
     """Write the best output from its last state on: of equal ones the first."""
     path, used, leads, closed, scores = work.path, work.used, machine.label.shape[0], work.closed, work.scores

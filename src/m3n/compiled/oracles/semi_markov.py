@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inlined
 from m3n.compiled.oracles.chain_block import tables_of
 from m3n.compiled.oracles.chain_scaled import SAFE, exponentiate
 from m3n.compiled.oracles.columns import divide_column, sum_column, take_logarithms, take_ratios, warm_up
@@ -195,7 +195,7 @@ def _add_up(own, bounds, length, mass, running, terms):
             at += s
 
 
-@compiled
+@inlined
 def _viterbi(length, mass, work):
     """closed_t and open_t of all positions, by maxima."""
     terms, closed, opened, table = work.terms, work.closed, work.opened, work.tables[0]
@@ -224,7 +224,7 @@ def _keep(length, mass, t, most, s, table, kept):
             kept[i, j] = table[i, j] if mass[at + i * s + j] > 0.0 else -np.inf
 
 
-@compiled
+@inlined
 def _trace(length, mass, label, parts, work):
     """Write the parts of the best output from its last label on; of equal ones the shortest segment, the lowest label.
 
@@ -281,7 +281,7 @@ def _forward(length, mu, work):
     return value + normalise(last, s, mu)
 
 
-@compiled
+@inlined
 def _close(terms, mu, t, work):
     """closed_t, moved to a maximum of 0; scores of segments that end at t become their terms. Returns the move."""
     closed, mass, tops, moved, move = work.closed[t], work.masses[t], work.running, 0.0, -np.inf
