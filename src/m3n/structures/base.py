@@ -127,20 +127,21 @@ class Structure(ABC):
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
         values, packed, space = np.empty(self.n), np.empty(int(self._room[-1]), np.int64), self._compiled("best")
-        steps = self._divided(theta) if _stepwise(space) else None
+        steps, room = self._divided(theta) if _stepwise(space) else None, (self._room, int(self.most_parts().max()))
 
         def lane(low: int, high: int) -> None:
             if steps is not None:
-                driver.hard_in_steps(space, *steps, self._room, low, high, values, packed)
+                driver.hard_in_steps(space, *steps, *room, low, high, values, packed)
                 return
             if space is not None:
-                driver.hard(space, _flat(theta), *self.layout, self._room, low, high, values, packed)
+                driver.hard(space, _flat(theta), *self.layout, *room, low, high, values, packed)
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
                 parts = np.sort(np.asarray(self.best(i, own), dtype=np.int64))
                 mine = packed[self._room[i] : self._room[i + 1]]
-                values[i], mine[: len(parts)], mine[len(parts) :] = _joined(own)[parts].sum(), parts, -1
+                values[i], mine[len(parts) :] = _joined(own)[parts].sum(), -1
+                mine[: len(parts)] = parts[: len(mine)]
 
         threads.run(lane, threads.lanes(self._effort))
         return values, self._from_lists(packed)
@@ -406,7 +407,7 @@ class Structure(ABC):
         return values, theta
 
     def _from_lists(self, lists: np.ndarray) -> np.ndarray:
-        """Packed outputs from lists of their parts in the default layout, for structures with a layout of their own."""
+        """Packed outputs from the beginnings of lists of parts that ``_room`` has room for."""
         return lists
 
     @cached_property

@@ -36,12 +36,16 @@ class LabelStructure(Structure):
         return [(np.arange(rows) * labels + packed, np.repeat(np.arange(self.n), np.diff(self._first_rows())))]
 
     def _from_lists(self, lists: np.ndarray) -> np.ndarray:
-        places, first = self._places
-        return lists[places] - first
+        return lists - self._row_parts
 
     @cached_property
-    def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        return label_places(self._room, np.diff(self._first_rows()), self.shapes[0][1])
+    def _room(self) -> np.ndarray:
+        return self._first_rows()  # the parts of rows come first, and the others follow from them
+
+    @cached_property
+    def _row_parts(self) -> np.ndarray:
+        """The first part of every row."""
+        return row_parts(np.diff(self._first_rows()), self.shapes[0][1])
 
     def local_parts(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         pairs = zip(self.located(packed), self.layout.before, self.layout.first, strict=True)
@@ -60,9 +64,9 @@ class LabelStructure(Structure):
         return first
 
 
-def label_places(room: np.ndarray, rows: np.ndarray, labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where lists of parts have the labels of rows, and what to subtract there: parts of the first array come first."""
-    return numbers(room[:-1], rows), labels * numbers(np.zeros_like(rows), rows)
+def row_parts(rows: np.ndarray, labels: int) -> np.ndarray:
+    """The first part of every row of examples that have so many rows."""
+    return labels * numbers(np.zeros_like(rows), rows)
 
 
 class Words(NamedTuple):

@@ -23,8 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from m3n.compiled.oracles.semi_markov import SemiMarkovSpace, place
+from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts
-from m3n.structures.labels import label_places
+from m3n.structures.labels import row_parts
 from m3n.structures.segments import Rules, bounds_of, log_counts
 from m3n.structures.sequences import Forbidden, Sequences
 from m3n.structures.slack import Restriction
@@ -116,8 +117,7 @@ class SemiMarkov(Sequences):
         return (alone.pack([output]) for output in self.rules.outputs(int(self.lengths[example])))
 
     def labels_of(self, packed: np.ndarray) -> np.ndarray:
-        places, first = label_places(self._room, self.lengths, self.labels)
-        return packed[places] - first
+        return packed[numbers(self._room[:-1], self.lengths)] - row_parts(self.lengths, self.labels)
 
     def most_parts(self) -> np.ndarray:
         return 3 * self.lengths + 1

@@ -18,13 +18,16 @@ from m3n.compiled.oracles.hooks import soft as soft_of
 
 
 @compiled
-def hard(space, arrays, lengths, before, first, room, low, high, values, packed):
-    """Max-oracle of examples low..high-1: best scores into ``values``; parts from packed[room[i]] on, -1 after them."""
-    work, theta = workspace(space), np.empty(longest(lengths, low, high))
+def hard(space, arrays, lengths, before, first, room, most, low, high, values, packed):
+    """Max-oracle of examples low..high-1: best scores into ``values``, lists of parts into ``packed``, see ``keep``.
+
+    No output has more than ``most`` parts.
+    """
+    work, theta, parts = workspace(space), np.empty(longest(lengths, low, high)), np.empty(most, np.int64)
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
-        values[i], number = best_of(space, i, theta[:size], packed[room[i] : room[i + 1]], work)
-        packed[room[i] + number : room[i + 1]] = -1
+        values[i], number = best_of(space, i, theta[:size], parts, work)
+        keep(parts, number, packed, room[i], room[i + 1])
 
 
 @compiled
@@ -39,6 +42,13 @@ def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, 
             for j in range(lengths[k, i]):
                 amount = weights[i] * theta[source + j]
                 total[target + j] = total[target + j] + amount if shared[k] else amount
+
+
+@compiled
+def keep(parts, number, packed, first, after):
+    """As many parts as there is room for from ``first`` on, -1 for those that are missing."""
+    for k in range(after - first):
+        packed[first + k] = parts[k] if k < number else -1
 
 
 @compiled
@@ -61,14 +71,13 @@ def longest(lengths, low, high):
 
 
 @compiled
-def hard_in_steps(space, arrays, first, shared, room, low, high, values, packed):
+def hard_in_steps(space, arrays, first, shared, room, most, low, high, values, packed):
     """As ``hard``."""
-    work = workspace(space)
+    work, parts = workspace(space), np.empty(most, np.int64)
     read_shared(space, shared, 0.0, work)
     for i in range(low, high):
-        own, parts = rows_of(arrays, first, i), packed[room[i] : room[i + 1]]
-        values[i], number = hooks.best_own(space, i, own, shared[:0], parts, work)
-        parts[number:] = -1
+        values[i], number = hooks.best_own(space, i, rows_of(arrays, first, i), shared[:0], parts, work)
+        keep(parts, number, packed, room[i], room[i + 1])
 
 
 @compiled
