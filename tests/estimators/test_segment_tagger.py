@@ -168,7 +168,8 @@ def test_certificate_from_scratch():
             + (alone.labels_of(out) != right).sum()
             for out in structure.enumerate(i)
         ]
-        risk += max(values) - sum((a * b).sum() for a, b in zip(mine, alone.encode(gold[rows[0]]), strict=True))
+        own = alone.encode(gold[structure.entries_of(np.array([i]))])
+        risk += max(values) - sum((a * b).sum() for a, b in zip(mine, own, strict=True))
     weights = model.coef_, model.segment_coef_, model.transitions_, model.start_, model.end_
     primal = model.lam_ / 2 * sum((part**2).sum() for part in weights) + risk / len(X)
     assert primal == pytest.approx(model.certificate_.primal)

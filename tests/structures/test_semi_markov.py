@@ -124,7 +124,8 @@ def test_segments_of_one_position_are_a_chain(mu, random):
     best, labelling = chain.hard(summed)
     found, segments = semi.hard((*theta, extra))
     np.testing.assert_allclose(found, best, rtol=1e-13)
-    np.testing.assert_array_equal(segments, labelling + labels)
+    np.testing.assert_array_equal(semi.labels_of(segments), labelling)
+    assert semi.unpack(segments) == [[(t, t + 1, j) for t, j in enumerate(y)] for y in chain.unpack(labelling)]
     value, marginals = chain.soft(tuple(array.copy() for array in summed), mu)
     values, parts = semi.soft((*theta, extra), mu)
     np.testing.assert_allclose(values, value, rtol=1e-13)

@@ -32,9 +32,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from m3n.compiled.oracles import driver
-from m3n.compiled.oracles.hooks import implemented
+from m3n.compiled.oracles.hooks import STEPS, implemented
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import numbers, ranges
+from m3n.packed.ragged import ranges
 from m3n.structures.slack import Restriction, search
 
 Parts = tuple[np.ndarray, ...]
@@ -88,7 +88,7 @@ class Structure(ABC):
 
     def best(self, example: int, theta: Parts) -> np.ndarray | Sequence[int]:
         """Max-oracle of one example: the parts of its best output, in any order. ``theta``, its own, is left alone."""
-        if not self._defines("hard"):
+        if not self._defines("hard") and self._compiled("best") is None:
             raise TypeError(f"{type(self).__name__} defines neither best, for one example, nor hard, for all of them")
         alone, _ = self.select(np.array([example]))
         parts, counts = alone.local_parts(alone.hard(theta)[1])
@@ -96,7 +96,7 @@ class Structure(ABC):
 
     def marginals(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
         """Exp-oracle of one example: mu log sum exp(score/mu), and the marginals of its own parts."""
-        if not self._defines("soft"):
+        if not self._defines("soft") and self._compiled("soft") is None:
             raise TypeError(f"{type(self).__name__} has no exp-oracle: it defines neither marginals nor soft")
         alone, _ = self.select(np.array([example]))
         values, parts = alone.soft(tuple(array.copy() for array in theta), mu)
@@ -126,17 +126,22 @@ class Structure(ABC):
 
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
-        values, packed, space = np.empty(self.n), np.full(int(self._room[-1]), -1), self._compiled("best")
+        values, packed, space = np.empty(self.n), np.empty(int(self._room[-1]), np.int64), self._compiled("best")
+        steps, room = self._divided(theta) if _stepwise(space) else None, (self._room, int(self.most_parts().max()))
 
         def lane(low: int, high: int) -> None:
+            if steps is not None:
+                driver.hard_in_steps(space, *steps, *room, low, high, values, packed)
+                return
             if space is not None:
-                driver.hard(space, _flat(theta), *self.layout, self._room, low, high, values, packed)
+                driver.hard(space, _flat(theta), *self.layout, *room, low, high, values, packed)
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
                 parts = np.sort(np.asarray(self.best(i, own), dtype=np.int64))
-                values[i] = _joined(own)[parts].sum()
-                packed[self._room[i] : self._room[i] + len(parts)] = parts
+                mine = packed[self._room[i] : self._room[i + 1]]
+                values[i], mine[len(parts) :] = _joined(own)[parts].sum(), -1
+                mine[: len(parts)] = parts[: len(mine)]
 
         threads.run(lane, threads.lanes(self._effort))
         return values, self._from_lists(packed)
@@ -150,6 +155,8 @@ class Structure(ABC):
         smoothed oracle of its own answers with that.
         """
         values, amounts, space = np.empty(self.n), self._amounts(weights), self._compiled("soft")
+        if _stepwise(space):
+            return self._soft_in_steps(space, theta, mu, threads, amounts)
         shared = np.array([span is None for span in self.spans()])
         ask = self.marginals if "soft" in self.oracles else self.smoothed
 
@@ -372,6 +379,37 @@ class Structure(ABC):
         space = self.space()
         return space if space is not None and implemented(("workspace", hook), type(space)) else None
 
+    def _divided(self, theta: Parts) -> tuple[Parts, np.ndarray, np.ndarray]:
+        """Own arrays, flat, where the parts of examples begin in them (arrays, n + 1), all shared tables in one vector.
+
+        For spaces whose oracles come in steps, see ``oracles.hooks``.
+        """
+        pairs = list(zip(theta, self.spans(), strict=True))
+        own = tuple(array.reshape(-1) for array, span in pairs if span is not None)
+        first = [span * int(np.prod(array.shape[1:])) for array, span in pairs if span is not None]
+        return own, np.array(first), _joined(tuple(array for array, span in pairs if span is None))
+
+    def _soft_in_steps(
+        self, space: Any, theta: Parts, mu: float, threads: Threads, weights: np.ndarray
+    ) -> tuple[np.ndarray, Parts]:
+        """``soft`` where the shared tables are read once for all examples of a thread, and written once."""
+        (own, first, shared), values = self._divided(theta), np.empty(self.n)
+
+        def lane(low: int, high: int) -> np.ndarray:
+            counts = np.empty(len(shared))
+            driver.soft_in_steps(space, own, first, shared, low, high, mu, weights, values, counts)
+            return counts
+
+        counts = np.sum(threads.run(lane, threads.lanes(self._effort)), axis=0)
+        tables = [array for array, span in zip(theta, self.spans(), strict=True) if span is None]
+        for table, piece in zip(tables, np.split(counts, np.cumsum([t.size for t in tables[:-1]])), strict=True):
+            table[...] = piece.reshape(table.shape)
+        return values, theta
+
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        """Packed outputs from the beginnings of lists of parts that ``_room`` has room for."""
+        return lists
+
     @cached_property
     def _room(self) -> np.ndarray:
         """(n + 1,) where the list of parts of every example begins."""
@@ -388,30 +426,21 @@ class Structure(ABC):
     def located(self, packed: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For every array of theta the flat positions of the parts of packed outputs, and their examples."""
         parts, counts = self.local_parts(packed)
-        owner = np.repeat(np.arange(self.n), counts)
-        flat = parts.reshape(-1)[numbers(np.arange(self.n) * parts.shape[1], counts)]
-        found = []
-        for length, before, first in zip(*self.layout, strict=True):
-            place = flat - before[owner]
-            inside = (place >= 0) & (place < length[owner])
-            found.append(((place + first[owner])[inside], owner[inside]))
-        return found
+        places, owners = np.empty((2, int(counts.sum())), np.int64)
+        ends = driver.locate(parts, counts, *self.layout, places, owners)
+        return list(zip(np.split(places, ends[:-1]), np.split(owners, ends[:-1]), strict=True))
 
     def _add(self, packed: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         """Add amounts (n,) to the parts of packed outputs."""
         for array, (places, owner) in zip(parts, self.located(packed), strict=True):
             np.add.at(array.reshape(-1), places, amounts[owner])
 
-    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
-        """Packed outputs from lists of parts, for structures with another layout."""
-        return lists
-
     def _check_parts(self, parts: np.ndarray, i: int) -> None:
         size = int(self.layout.lengths[:, i].sum())
         if parts.size and not (parts[0] >= 0 and parts[-1] < size):
             wrong = parts[0] if parts[0] < 0 else parts[-1]
             raise ValueError(f"example {i} has a part {wrong}, but its own theta has the parts 0..{size - 1}")
-        if len(parts) > self.most_parts()[i]:
+        if len(parts) > self._room[i + 1] - self._room[i]:
             raise ValueError(f"example {i} has {len(parts)} parts, but most_parts() says {self.most_parts()[i]}")
 
 
@@ -466,6 +495,10 @@ class Selected(Structure):
 
     def diameter(self) -> np.ndarray:
         return self.whole.diameter()[self.chosen]
+
+
+def _stepwise(space: Any) -> bool:
+    return space is not None and implemented(STEPS, type(space))
 
 
 def _joined(arrays: Parts) -> np.ndarray:

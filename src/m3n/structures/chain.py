@@ -29,14 +29,14 @@ from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import mask, sums
-from m3n.structures.base import Examples, Parts, Selection, Structure
-from m3n.structures.labels import LabelStructure, Words
+from m3n.packed.ragged import sums
+from m3n.structures.base import Parts, Structure
+from m3n.structures.sequences import Forbidden, LabelSequences
 
 LARGEST_TABLE = 1 << 26  # numbers, per thread: 512 MB, a sequence of 1600 positions with 26 labels and Hamming loss
 
 
-class Chain(LabelStructure):
+class Chain(LabelSequences):
     """Sequences of labels with pairwise scores between neighbours.
 
     Parameters
@@ -54,7 +54,6 @@ class Chain(LabelStructure):
     """
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
-    words: ClassVar[Words] = Words()
 
     def __init__(
         self,
@@ -66,20 +65,10 @@ class Chain(LabelStructure):
         forbidden_start: np.ndarray | None = None,
         forbidden_end: np.ndarray | None = None,
     ):
-        lengths = np.asarray(lengths, dtype=np.int64)
-        if lengths.ndim != 1 or lengths.size == 0 or labels < 1:
-            raise ValueError("Chain needs at least one sequence and one label")
-        if lengths.min() < 1:
-            raise ValueError(f"sequence {int(lengths.argmin())} is empty; leave empty sequences out")
-        self.n = lengths.size
-        self.labels = labels
+        self._measure(lengths, labels)
         self.edges = edges
-        self.lengths = lengths
-        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
-        self.masks = (
-            mask(forbidden, (labels, labels), "forbidden"),
-            mask(forbidden_start, (labels,), "forbidden_start"),
-            mask(forbidden_end, (labels,), "forbidden_end"),
+        self.masks = Forbidden.checked(
+            labels, forbidden=forbidden, forbidden_start=forbidden_start, forbidden_end=forbidden_end
         )
         self._measured: tuple[Any, Losses | None] = (None, None)
         tokens = int(self.offsets[-1])
@@ -171,27 +160,16 @@ class Chain(LabelStructure):
         return None if measured is None else (measured.units, measured.levels)
 
     def log_size(self) -> np.ndarray:
-        if not any(mask.any() for mask in self.masks):
-            return self.lengths * np.log(self.labels)
-        return self.soft(tuple(np.zeros(shape) for shape in self.shapes), 1.0)[0]
+        return self.lengths * np.log(self.labels) if self.masks.nothing else self._counted()
 
     def radius(self, norms: Parts) -> float:
-        # |sum_t x_t (e_gold - e_y)| <= sqrt(2) sum_t |x_t|; counts of starts, ends and transitions differ by at most
-        # sqrt(2) times their number. Equality when all tokens look alike, gold is constant and y another constant.
         if self.labels == 1:
             return 0.0
-        squares = sums(norms[0], self.offsets[:-1], self.lengths) ** 2
-        for table, number in zip(norms[1:4], (self.lengths - 1, 1, 1), strict=True):
-            squares += (number * table.max()) ** 2
+        squares = self._squares(norms)
         if self.edges:
             first = self.offsets[:-1] - np.arange(self.n)
             squares += sums(norms[4], first, self.lengths - 1) ** 2
         return float(np.sqrt(2.0 * squares.max()))
-
-    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        packed = super().pack(outputs)
-        self._check_allowed(packed)
-        return packed
 
     def score(self, theta: Parts, labelling: np.ndarray, threads: Threads = SERIAL) -> np.ndarray:
         scores = np.empty(self.n)
@@ -202,15 +180,9 @@ class Chain(LabelStructure):
         threads.run(lane, threads.lanes(self.offsets))
         return scores
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
-        names = ("forbidden", "forbidden_start", "forbidden_end")
-        masks: dict[str, Any] = dict(zip(names, self.masks, strict=True))
-        part = Chain(self.lengths[examples], self.labels, edges=self.edges, **masks)
-        return part, self.rows_of(examples)
-
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         for labels in itertools.product(range(self.labels), repeat=int(self.lengths[example])):
-            if self._allowed(np.array(labels)):
+            if self.masks.allows(np.array(labels)):
                 yield np.array(labels)
 
     def spans(self) -> tuple[np.ndarray | None, ...]:
@@ -228,23 +200,23 @@ class Chain(LabelStructure):
     located = Structure.located  # from the lists, which are compiled
 
     def space(self) -> ChainSpace:
-        forbidden = (np.where(mask, -np.inf, 0.0) for mask in self.masks)
-        return ChainSpace(self.offsets, int(self.lengths.max()), self.labels, self.edges, *forbidden)
+        return ChainSpace(self.offsets, int(self.lengths.max()), self.labels, self.edges, *self.masks.penalties())
+
+    def _alike(self, lengths: np.ndarray) -> Chain:
+        return Chain(lengths, self.labels, edges=self.edges, **self.masks.arguments)
 
     def _scores(self, theta: Parts) -> Parts:
         """theta with -inf where the structure forbids, in arrays that ``soft`` may not write to (but node and edge)."""
-        node, transition, start, end, edge = self._with_edges(theta)
-        shared = (transition, start, end)
-        forbid = [np.where(mask, -np.inf, array) for mask, array in zip(self.masks, shared, strict=True)]
-        return node, *forbid, edge
+        node, *shared, edge = self._with_edges(theta)
+        return node, *self.masks.applied(tuple(shared)), edge
 
     def _losses(self, cost: Any) -> Losses | None:
         """The losses of all labels in units, kept for the next call; None if some sequence has no unit."""
         if self._measured[0] is not cost:
-            self._measured = cost, self._measure(cost)
+            self._measured = cost, self._measure_losses(cost)
         return self._measured[1]
 
-    def _measure(self, cost: Any) -> Losses | None:
+    def _measure_losses(self, cost: Any) -> Losses | None:
         parts = tuple(np.zeros(shape) for shape in self.shapes)
         cost.add_to(parts, 1.0)
         measured = Losses(parts[0].ravel(), np.empty(self.n), np.empty(self.n, np.int64))
@@ -272,15 +244,11 @@ class Chain(LabelStructure):
     def _with_edges(self, theta: Parts) -> Parts:
         return theta if self.edges else (*theta, np.empty((0, self.labels, self.labels)))
 
-    def _allowed(self, labels: np.ndarray) -> bool:
-        pair, first, last = self.masks
-        return not (pair[labels[:-1], labels[1:]].any() or first[labels[0]] or last[labels[-1]])
-
     def _check_allowed(self, labelling: np.ndarray) -> None:
-        if not any(mask.any() for mask in self.masks):
+        if self.masks.nothing:
             return
         for i, labels in enumerate(np.split(labelling, self.offsets[1:-1])):
-            if not self._allowed(labels):
+            if not self.masks.allows(labels):
                 raise ValueError(f"sequence {i} uses a forbidden start, transition or end: {labels.tolist()}")
 
 

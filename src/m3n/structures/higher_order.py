@@ -16,29 +16,24 @@ of histories that may follow one another (labels^(order+1) if all are allowed). 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from m3n.compiled.oracles import higher_order as kernels
 from m3n.compiled.oracles.higher_order_block import HigherOrderSpace
-from m3n.compiled.oracles.higher_order_soft import soft
-from m3n.packed import SERIAL, Threads
-from m3n.packed.ragged import sums
-from m3n.structures.base import Examples, Parts, Selection, Structure
+from m3n.structures.base import Parts
 from m3n.structures.histories import Histories
-from m3n.structures.labels import LabelStructure, Located, Words, cut_labels, join_labels
+from m3n.structures.labels import Located
+from m3n.structures.sequences import LabelSequences
 
 
-class HigherOrderChain(LabelStructure):
+class HigherOrderChain(LabelSequences):
     """Sequences of labels with scores of several labels in a row.
 
     Parameters
     ----------
-    lengths : sequence of int
-        Length of every sequence, at least 1.
-    labels : int
-        Number of labels.
+    lengths, labels : sequence of int, int
+        Length of every sequence, at least 1, and number of labels, as in ``Chain``.
     order : int
         How many labels a score looks back, at least 1.
     histories : sequence of tuples of int, optional
@@ -68,17 +63,11 @@ class HigherOrderChain(LabelStructure):
         *,
         histories: Iterable[Sequence[int]] | None = None,
     ):
-        lengths = np.asarray(lengths, dtype=np.int64)
-        if lengths.ndim != 1 or lengths.size == 0 or labels < 1 or order < 1:
-            raise ValueError("HigherOrderChain needs at least one sequence, one label and an order of 1")
-        self._set(lengths, Histories(labels, order, histories))
+        self._measure(lengths, labels if order > 0 else 0, needs=", one label and an order of 1")
+        self._set(Histories(labels, order, histories))
 
-    def _set(self, lengths: np.ndarray, histories: Histories) -> None:
-        if lengths.min() < 1:
-            raise ValueError(f"sequence {int(lengths.argmin())} is empty; leave empty sequences out")
-        self.n, self.lengths, self.histories = lengths.size, lengths, histories
-        self.labels, self.order, self.machine = histories.labels, histories.order, histories.machine
-        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
+    def _set(self, histories: Histories) -> None:
+        self.histories, self.order, self.machine = histories, histories.order, histories.machine
         s, longer = self.labels, tuple((len(table),) for table in histories.tables)
         self.shapes = ((int(self.offsets[-1]), s), (s, s), (s,), (s,), *longer)
 
@@ -114,69 +103,18 @@ class HigherOrderChain(LabelStructure):
             raise ValueError(f"the gram {tuple(gram)} cannot occur with the labels and histories given")
         return int(found[0])
 
-    def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
-        scores = self._step_scores(theta)
-        values, labelling = np.empty(self.n), np.empty(len(theta[0]), np.int64)
-
-        def lane(low: int, high: int) -> None:
-            longest = int(self.lengths[low:high].max())
-            scratch = np.empty((longest, self.histories.widest)), np.empty(longest, np.int64)
-            layout = self.offsets, low, high
-            kernels.hard(self.machine, theta[0], scores, theta[3], *layout, values, labelling, *scratch)
-
-        threads.run(lane, threads.lanes(self.offsets))
-        return values, labelling
-
-    def soft(
-        self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Parts]:
-        weights = np.ones(self.n) if weights is None else weights
-        scores, values, end = self._step_scores(theta), np.empty(self.n), theta[3].copy()
-        steps, widest = kernels.padded_steps(self.machine), self.histories.widest + 4
-
-        def lane(low: int, high: int) -> Parts:
-            longest = int(self.lengths[low:high].max())
-            counts, ends = np.zeros(len(scores)), np.zeros(self.labels)
-            scratch = np.zeros((3, longest, widest)), np.zeros((2, steps)), np.zeros((3, widest))
-            layout = self.offsets, low, high
-            soft(self.machine, theta[0], scores, end, *layout, mu, weights, values, counts, ends, *scratch)
-            return counts, ends
-
-        pieces = threads.run(lane, threads.lanes(self.offsets))
-        counts, ends = (np.sum(piece, axis=0) for piece in zip(*pieces, strict=True))
-        shared = np.zeros(sum(array.size for array in theta[1:]))
-        kernels.spread_steps(self.machine.parts, counts, shared)
-        self._write(shared, theta)
-        theta[3][:] = ends
-        return values, theta
-
     def log_size(self) -> np.ndarray:
         if self.histories.everything:
             return self.lengths * np.log(self.labels)
-        lengths, where = np.unique(self.lengths, return_inverse=True)
-        alone = self._with(lengths)
-        return alone.soft(tuple(np.zeros(shape) for shape in alone.shapes), 1.0)[0][where]
+        return self._counted()
 
     def radius(self, norms: Parts) -> float:
-        # as in Chain: the counts of all grams of one length differ by at most sqrt(2) times their number
         if self.labels == 1:
             return 0.0
-        squares = sums(norms[0], self.offsets[:-1], self.lengths) ** 2
-        numbers = (self.lengths - 1, 1, 1, *(np.maximum(self.lengths - k, 0) for k in range(2, self.order + 1)))
-        for table, number in zip(norms[1:], numbers, strict=True):
-            squares += (number * table.max(initial=0.0)) ** 2
+        squares = self._squares(norms)
+        for k, table in enumerate(norms[4:], 2):
+            squares += (np.maximum(self.lengths - k, 0) * table.max(initial=0.0)) ** 2
         return float(np.sqrt(2.0 * squares.max()))
-
-    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        labelling = join_labels(outputs, self.lengths, self.labels, Words())
-        self._check_allowed(labelling)
-        return labelling
-
-    def unpack(self, labelling: np.ndarray) -> list[Any]:
-        return cut_labels(labelling, self.offsets)
-
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
-        return self._with(self.lengths[examples]), self.rows_of(examples)
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         length = int(self.lengths[example])
@@ -208,25 +146,11 @@ class HigherOrderChain(LabelStructure):
     def space(self) -> HigherOrderSpace:
         return HigherOrderSpace(self.lengths, self.machine, self.histories.widest, self.histories.block_from)
 
-    def _with(self, lengths: np.ndarray) -> HigherOrderChain:
-        """The same labels and histories for other lengths."""
+    def _alike(self, lengths: np.ndarray) -> HigherOrderChain:
         other = HigherOrderChain.__new__(HigherOrderChain)
-        other._set(lengths, self.histories)
+        other._measure(lengths, self.labels)
+        other._set(self.histories)
         return other
-
-    def _joined(self, theta: Parts) -> np.ndarray:
-        """The shared tables one after another."""
-        return np.concatenate([array.ravel() for array in theta[1:]])
-
-    def _write(self, shared: np.ndarray, theta: Parts) -> None:
-        """Shared tables from one vector."""
-        for array, piece in zip(theta[1:], np.split(shared, np.cumsum([a.size for a in theta[1:-1]])), strict=True):
-            array[...] = piece.reshape(array.shape)
-
-    def _step_scores(self, theta: Parts) -> np.ndarray:
-        scores = np.empty(len(self.machine.parts))
-        kernels.score_steps(self.machine.parts, self._joined(theta), scores)
-        return scores
 
     def _check_allowed(self, labelling: np.ndarray) -> None:
         bad = np.flatnonzero(self.histories.read(labelling, self.offsets) < 0)

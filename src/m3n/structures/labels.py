@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.packed.ragged import ranges
+from m3n.packed.ragged import numbers, ranges
 from m3n.structures.base import Examples, Selected, Selection, Structure
 
 Located = tuple[np.ndarray, np.ndarray]  # flat positions in an array of theta, and the examples that own them
@@ -54,6 +55,18 @@ class LabelStructure(Structure):
         rows, labels = self.shapes[0]
         return [(np.arange(rows) * labels + packed, np.repeat(np.arange(self.n), np.diff(self._first_rows())))]
 
+    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
+        return lists - self._row_parts
+
+    @cached_property
+    def _room(self) -> np.ndarray:
+        return self._first_rows()  # the parts of rows come first, and the others follow from them
+
+    @cached_property
+    def _row_parts(self) -> np.ndarray:
+        """The first part of every row."""
+        return row_parts(np.diff(self._first_rows()), self.shapes[0][1])
+
     def local_parts(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         pairs = zip(self.located(packed), self.layout.before, self.layout.first, strict=True)
         found = [(places + (before - first)[owner], owner) for (places, owner), before, first in pairs]
@@ -65,14 +78,6 @@ class LabelStructure(Structure):
         rows[owner[order], place] = parts[order]
         return rows, counts
 
-    def _from_lists(self, lists: np.ndarray) -> np.ndarray:
-        owner, (lengths, _, first) = np.repeat(np.arange(self.n), np.diff(self._room)), self.layout
-        chosen = (lists >= 0) & (lists < lengths[0][owner])
-        rows, labels = np.divmod(lists[chosen] + first[0][owner[chosen]], self.shapes[0][1])
-        packed = np.zeros(self.shapes[0][0], np.int64)
-        packed[rows] = labels
-        return packed
-
     def _first_rows(self) -> np.ndarray:
         first = self.spans()[0]
         assert first is not None, "the first array of theta has rows for every example"
@@ -81,6 +86,11 @@ class LabelStructure(Structure):
 
 class SelectedLabels(Selected, LabelStructure):
     """Some examples of a structure with one label per row; one with further arrays selects by itself."""
+
+
+def row_parts(rows: np.ndarray, labels: int) -> np.ndarray:
+    """The first part of every row of examples that have so many rows."""
+    return labels * numbers(np.zeros_like(rows), rows)
 
 
 def check_labels(values: np.ndarray, labels: int, where: str) -> np.ndarray:

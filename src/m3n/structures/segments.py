@@ -1,95 +1,67 @@
-"""Segments: what they must obey, how they are written as numbers of positions, and how many outputs there are.
-
-A labelling has one number per position: its label, plus the number of labels where a segment begins.
-"""
+"""Segments: what they must obey, and how many outputs there are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-
-class Segments(NamedTuple):
-    """The segments of a labelling, one after another."""
-
-    sequence: np.ndarray
-    begin: np.ndarray
-    size: np.ndarray
-    label: np.ndarray
+from m3n.structures.sequences import Forbidden
 
 
-@dataclass(frozen=True, eq=False)
-class Rules:
-    """What segments and their neighbours must obey.
+class Rules(NamedTuple):
+    """What segments and their neighbours must obey."""
 
-    Parameters
-    ----------
-    bounds : array of int (labels,)
-        The longest segment of every label.
-    forbidden : array of bool (labels, labels)
-        ``forbidden[i, j]``: label j never follows label i.
-    forbidden_start, forbidden_end : array of bool (labels,)
-        Labels that the first, or the last, segment never has.
-    """
+    bounds: np.ndarray  # (labels,) the longest segment of every label
+    forbidden: Forbidden
 
-    bounds: np.ndarray
-    forbidden: np.ndarray
-    forbidden_start: np.ndarray
-    forbidden_end: np.ndarray
-
-    def pack(self, segments: Sequence[Any], length: int, i: int) -> np.ndarray:
-        """The labelling of sequence i, or an error that says what is wrong with its segments."""
-        labelling, at, before = np.empty(length, np.int64), 0, -1
-        for k, (begin, end, label) in enumerate(segments):
-            where = f"sequence {i}, segment {k} {(begin, end, label)}"
-            if begin != at or not begin < end <= length:
-                raise ValueError(
-                    f"{where}: segments must cover positions 0..{length - 1} without gaps or overlaps, so this one "
-                    f"begins at {at} and ends at {at + 1} to {length} (the end is exclusive)"
-                )
-            self._check(where, end - begin, label, before)
-            labelling[begin:end] = label
-            labelling[begin] += len(self.bounds)
-            at, before = end, label
+    def check(self, segments: Sequence[Any], length: int, i: int) -> None:
+        """Say what is wrong with the segments of sequence i, if something is."""
+        at, before = 0, -1
+        for k, segment in enumerate(segments):
+            wrong = self._wrong(segment, at, before, length)
+            if wrong:
+                raise ValueError(f"sequence {i}, segment {k} {tuple(segment)}{wrong}")
+            _, at, before = segment
         if at < length:
             raise ValueError(f"sequence {i} has {length} positions, but its segments end at {at}")
-        if self.forbidden_end[before]:
+        if self.forbidden.end[before]:
             raise ValueError(f"sequence {i} ends with label {before}, which is a forbidden end")
-        return labelling
 
-    def outputs(self, length: int, begin: int = 0, before: int = -1) -> Iterator[np.ndarray]:
+    def outputs(self, length: int, begin: int = 0, before: int = -1) -> Iterator[list[tuple[int, int, int]]]:
         """Every way to go on from a position, after a segment of label ``before``."""
         if begin == length:
-            if not self.forbidden_end[before]:
-                yield np.empty(0, np.int64)
+            if not self.forbidden.end[before]:
+                yield []
             return
         for label, bound in enumerate(self.bounds.tolist()):
-            if self._barred(label, before):
-                continue
-            for end in range(begin + 1, min(begin + bound, length) + 1):
-                head = np.full(end - begin, label)
-                head[0] += len(self.bounds)
-                for tail in self.outputs(length, end, label):
-                    yield np.concatenate([head, tail])
+            if not self._barred(label, before):
+                for end in range(begin + 1, min(begin + bound, length) + 1):
+                    for tail in self.outputs(length, end, label):
+                        yield [(begin, end, label), *tail]
 
     def _barred(self, label: int, before: int) -> bool:
-        return bool(self.forbidden_start[label] if before < 0 else self.forbidden[before, label])
+        return bool(self.forbidden.start[label] if before < 0 else self.forbidden.pairs[before, label])
 
-    def _check(self, where: str, size: int, label: int, before: int) -> None:
+    def _wrong(self, segment: Any, at: int, before: int, length: int) -> str:
+        """What is wrong with a segment that follows one of label ``before``, which ends at ``at``; empty: nothing."""
+        begin, end, label = segment
+        if begin != at or not begin < end <= length:
+            return (
+                f": segments must cover positions 0..{length - 1} without gaps or overlaps, so this one begins at {at} "
+                f"and ends at {at + 1} to {length} (the end is exclusive)"
+            )
         if not 0 <= label < len(self.bounds):
-            raise ValueError(f"{where}: the label is not in 0..{len(self.bounds) - 1}")
-        if size > self.bounds[label]:
-            raise ValueError(
-                f"{where} has {size} positions, but segments of label {label} have at most {self.bounds[label]}; "
+            return f": the label is not in 0..{len(self.bounds) - 1}"
+        if end - begin > self.bounds[label]:
+            return (
+                f" has {end - begin} positions, but segments of label {label} have at most {self.bounds[label]}; "
                 "raise max_length, or cut the segment"
             )
         if self._barred(label, before):
-            raise ValueError(
-                f"{where} " + ("is a forbidden start" if before < 0 else f"must not follow label {before}")
-            )
+            return " is a forbidden start" if before < 0 else f" must not follow label {before}"
+        return ""
 
 
 def bounds_of(max_length: int | Sequence[int] | np.ndarray, labels: int) -> np.ndarray:

@@ -2,23 +2,32 @@
 
 ``arrays`` are the arrays of theta, flattened. Example i has lengths[k, i] neighbouring parts of array k, from
 first[k, i] on, and they stand from before[k, i] on in its own theta.
+
+Spaces whose oracles come in steps read all shared tables, in one vector, once; their own arrays are not copied.
+Example i has the parts first[k, i]..first[k, i + 1]-1 of own array k.
 """
 
 import numpy as np
+from numba.extending import overload
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import OPTIONS, compiled
+from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.hooks import best as best_of
+from m3n.compiled.oracles.hooks import read_shared, workspace, write_shared
 from m3n.compiled.oracles.hooks import soft as soft_of
-from m3n.compiled.oracles.hooks import workspace
 
 
 @compiled
-def hard(space, arrays, lengths, before, first, room, low, high, values, packed):
-    """Max-oracle of examples low..high-1: best scores into ``values``, parts into ``packed`` from room[i] on."""
-    work, theta = workspace(space), np.empty(longest(lengths, low, high))
+def hard(space, arrays, lengths, before, first, room, most, low, high, values, packed):
+    """Max-oracle of examples low..high-1: best scores into ``values``, lists of parts into ``packed``, see ``keep``.
+
+    No output has more than ``most`` parts.
+    """
+    work, theta, parts = workspace(space), np.empty(longest(lengths, low, high)), np.empty(most, np.int64)
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
-        values[i], _ = best_of(space, i, theta[:size], packed[room[i] : room[i + 1]], work)
+        values[i], number = best_of(space, i, theta[:size], parts, work)
+        keep(parts, number, packed, room[i], room[i + 1])
 
 
 @compiled
@@ -33,6 +42,13 @@ def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, 
             for j in range(lengths[k, i]):
                 amount = weights[i] * theta[source + j]
                 total[target + j] = total[target + j] + amount if shared[k] else amount
+
+
+@compiled
+def keep(parts, number, packed, first, after):
+    """As many parts as there is room for from ``first`` on, -1 for those that are missing."""
+    for k in range(after - first):
+        packed[first + k] = parts[k] if k < number else -1
 
 
 @compiled
@@ -52,3 +68,60 @@ def longest(lengths, low, high):
     for i in range(low, high):
         most = max(most, lengths[:, i].sum())
     return most
+
+
+@compiled
+def hard_in_steps(space, arrays, first, shared, room, most, low, high, values, packed):
+    """As ``hard``."""
+    work, parts = workspace(space), np.empty(most, np.int64)
+    read_shared(space, shared, 0.0, work)
+    for i in range(low, high):
+        values[i], number = hooks.best_own(space, i, rows_of(arrays, first, i), shared[:0], parts, work)
+        keep(parts, number, packed, room[i], room[i + 1])
+
+
+@compiled
+def soft_in_steps(space, arrays, first, shared, low, high, mu, weights, values, counts):
+    """As ``soft``; marginals are written over ``arrays``, those of shared tables to ``counts``."""
+    work = workspace(space)
+    read_shared(space, shared, mu, work)
+    for i in range(low, high):
+        values[i] = hooks.soft_own(space, i, rows_of(arrays, first, i), mu, weights[i], work)
+    write_shared(space, counts, work)
+
+
+def rows_of(arrays, first, i):
+    """What example i has of every array, as a tuple of views."""
+    return tuple(array[start[i] : start[i + 1]] for array, start in zip(arrays, first, strict=True))
+
+
+@overload(rows_of, jit_options=OPTIONS)
+def _rows_of(arrays, first, i):
+    def only(arrays, first, i):
+        return (arrays[0][first[0, i] : first[0, i + 1]],)
+
+    def more(arrays, first, i):
+        return (arrays[0][first[0, i] : first[0, i + 1]], *rows_of(arrays[1:], first[1:], i))
+
+    return only if len(arrays) == 1 else more
+
+
+@compiled
+def locate(parts, counts, lengths, before, first, places, owners):
+    """Where listed parts stand in the flat arrays of theta, array by array, and their examples.
+
+    Example i lists parts[i, : counts[i]], which ascend. Returns where every array ends in ``places``.
+    """
+    last, ends = lengths.shape[0] - 1, np.zeros(lengths.shape[0], np.int64)
+    for fill in range(2):  # count, then write
+        for i in range(counts.shape[0]):
+            k = 0
+            for m in range(counts[i]):
+                while k < last and parts[i, m] >= before[k + 1, i]:
+                    k += 1
+                if fill:
+                    places[ends[k]], owners[ends[k]] = parts[i, m] - before[k, i] + first[k, i], i
+                ends[k] += 1
+        if not fill:
+            ends = np.cumsum(ends) - ends
+    return ends

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inlined
 from m3n.compiled.primitives.vector import add, broadcast, load, maximum, splat, store
 
 
@@ -77,50 +77,39 @@ def spread_steps(parts, counts, out):
                 out[parts[k, m]] += counts[k]
 
 
-@compiled
-def hard(machine, node, scores, end, offsets, low, high, values, labelling, forward, used):
-    """Viterbi on sequences low..high-1: best score into ``values``, best labels into ``labelling``.
+@inlined
+def viterbi(machine, node, mass, length, work):
+    """The best score of one sequence; its labels are written to ``work.path``, its leads and steps to ``work.used``.
 
-    Scratch: ``forward`` (longest, states of the largest level) and ``used`` (longest,) of integers.
+    With ``mass``, a number for every arc, only outputs count whose arcs all have a positive one; an empty ``mass``
+    allows everything.
     """
-    labels, nodes = machine.labels, node.reshape(-1)
-    for k in range(low, high):
-        rows, path = nodes[offsets[k] * labels : offsets[k + 1] * labels], labelling[offsets[k] : offsets[k + 1]]
-        values[k] = viterbi(machine, rows, scores, end, scores[:0], scores, forward, path, used)
-
-
-@compiled
-def viterbi(machine, node, scores, end, mass, kept, forward, path, used):
-    """The best score of one sequence; its labels are written to ``path``, its leads and steps to ``used``.
-
-    With ``mass``, a number for every arc, only outputs count whose arcs all have a positive one; ``kept`` (leads +
-    steps,) is scratch for that. An empty ``mass`` allows everything, and ``kept`` is ``scores`` itself.
-    """
-    length, levels, label = path.shape[0], machine.levels, machine.label
+    levels, label, closed, scores = machine.levels, machine.label, work.closed, work.scores
+    kept = work.counts if mass.shape[0] > 0 else scores
     blocks = machine.sources, machine.source_first, machine.target_first, machine.target_end
     for t in range(length):
         level = min(t, machine.order - 1)
-        first, count, target = levels[level], levels[level + 1] - levels[level], forward[t]
+        first, count, target = levels[level], levels[level + 1] - levels[level], closed[t]
         if mass.shape[0] > 0:
-            keep(machine.levels, machine.order, mass, t, scores, kept)
+            _keep(levels, machine.order, mass, t, scores, kept)
         if t < machine.order:
-            begin(levels, machine.parent, kept, forward, t)
+            begin(levels, machine.parent, kept, closed, t)
         else:
-            _best_steps(*blocks, kept, label.shape[0], forward[t - 1], target)
+            _best_steps(*blocks, kept, label.shape[0], closed[t - 1], target)
         for s in range(count):
             target[s] += node[t * machine.labels + label[first + s]]
     level = min(length, machine.order) - 1
     first, last, best = levels[level], 0, -np.inf
     for s in range(levels[level + 1] - first):
-        score = forward[length - 1, s] + end[label[first + s]]
+        score = closed[length - 1, s] + work.end[label[first + s]]
         if score > best:
             last, best = s, score
-    _trace(machine, mass, scores, kept, forward, last, path, used)
+    _trace(machine, mass, last, length, work)
     return best
 
 
 @compiled
-def keep(levels, order, mass, t, scores, kept):
+def _keep(levels, order, mass, t, scores, kept):
     """Scores of the leads or steps of position t into ``kept``, -inf for those without mass."""
     low, high, shift = levels[order], scores.shape[0], 0
     if t < order:
@@ -175,11 +164,12 @@ def block_maxima(x, sources, first, after, matrix, at, count, out, low):
             store(out, low + d, s1)
 
 
-@compiled
-def _trace(machine, mass, scores, kept, forward, state, path, used):
+@inlined
+def _trace(machine, mass, state, length, work):
     """Write the best output from its last state on: of equal ones the first."""
-    leads = machine.label.shape[0]
-    for t in range(path.shape[0] - 1, -1, -1):
+    path, used, leads, closed, scores = work.path, work.used, machine.label.shape[0], work.closed, work.scores
+    kept = work.counts if mass.shape[0] > 0 else scores
+    for t in range(length - 1, -1, -1):
         lead = machine.levels[min(t, machine.order - 1)] + state
         path[t] = machine.label[lead]
         b = machine.block_of[state] if t >= machine.order else -1
@@ -192,9 +182,9 @@ def _trace(machine, mass, scores, kept, forward, state, path, used):
             at, best, source = leads + machine.step_first[b] + state - low, -np.inf, machine.sources[0]
             used[t] = at
             if mass.shape[0] > 0:
-                keep(machine.levels, machine.order, mass, t, scores, kept)
+                _keep(machine.levels, machine.order, mass, t, scores, kept)
             for k in range(machine.source_first[b], machine.source_first[b + 1]):
-                score = forward[t - 1, machine.sources[k]] + kept[at]
+                score = closed[t - 1, machine.sources[k]] + kept[at]
                 if score > best:
                     source, best, used[t] = machine.sources[k], score, at
                 at += count

@@ -1,4 +1,4 @@
-"""Chains of higher order as a space for block methods: local theta = node, then the shared tables one after another.
+"""Chains of higher order as a space: local theta = node, then the shared tables one after another.
 
 The cliques are the arcs of the lattice of states, numbered in ``oracles.higher_order``: masses that are consistent
 on them are a flow, and any flow through a graph without cycles is a mixture of paths.
@@ -10,10 +10,12 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.higher_order import Machine, padded_steps, score_steps, spread_steps, viterbi
-from m3n.compiled.oracles.higher_order_soft import soft
-from m3n.compiled.oracles.hooks import implements
+from m3n.compiled.oracles.higher_order_soft import add_counts, backward, exponentiate, forward
+from m3n.compiled.oracles.hooks import implements, in_steps
+from m3n.compiled.primitives.order import ascend
 
 
+@in_steps
 class HigherOrderSpace(NamedTuple):
     """Plain arrays of a ``HigherOrderChain``."""
 
@@ -24,46 +26,88 @@ class HigherOrderSpace(NamedTuple):
 
 
 class HigherOrderScratch(NamedTuple):
-    """Memory for one sweep."""
+    """Memory for one sweep; rows of states have room for four more."""
 
-    sequences: np.ndarray  # (3, longest, widest + 4)
-    tables: np.ndarray  # (2, padded steps)
-    vectors: np.ndarray  # (3, widest + 4)
+    closed: np.ndarray  # (longest, states) prefix sums
+    warm: np.ndarray  # (longest, states)
+    pre: np.ndarray  # (longest, states)
+    p: np.ndarray  # (states,) probabilities at a position
+    before: np.ndarray  # (states,) and at the one before
+    tops: np.ndarray  # (states,) column maxima
+    factors: np.ndarray  # (padded steps,) T
+    products: np.ndarray  # (padded steps,) sums of what T is multiplied with
     scores: np.ndarray  # (leads + steps,)
-    counts: np.ndarray  # (leads + steps,)
+    counts: np.ndarray  # (leads + steps,) their marginals; the scores of those with mass in Viterbi
     end: np.ndarray  # (labels,)
-    path: np.ndarray  # (2, longest), integers
-    cuts: np.ndarray  # (2,), integers: where the only sequence begins and ends
-    one: np.ndarray  # (2,): the weight 1, and the value
+    ends: np.ndarray  # (labels,) marginals of last labels
+    path: np.ndarray  # (longest,), integers: labels
+    used: np.ndarray  # (longest,), integers: leads and steps
 
 
 @implements("workspace", HigherOrderSpace)
 def _workspace(space):
-    longest, items = space.lengths.max(), space.machine.parts.shape[0]
-    return HigherOrderScratch(
-        np.zeros((3, longest, space.widest + 4)),
-        np.zeros((2, padded_steps(space.machine))),
-        np.zeros((3, space.widest + 4)),
-        np.empty(items),
-        np.empty(items),
-        np.empty(space.machine.labels),
-        np.empty((2, longest), np.int64),
-        np.zeros(2, np.int64),
-        np.ones(2),
-    )
+    longest, items, s = space.lengths.max(), space.machine.parts.shape[0], space.machine.labels
+    rows, vectors = np.zeros((3, longest, space.widest + 4)), np.zeros((3, space.widest + 4))
+    steps, scores, ends = np.zeros((2, padded_steps(space.machine))), np.empty((2, items)), np.empty((2, s))
+    numbers = np.empty((2, longest), np.int64)
+    recursion = rows[0], rows[1], rows[2], vectors[0], vectors[1], vectors[2]
+    shared = steps[0], steps[1], scores[0], scores[1], ends[0], ends[1]
+    return HigherOrderScratch(*recursion, *shared, numbers[0], numbers[1])
 
 
-@implements("best", HigherOrderSpace)
-def _best(space, i, theta, parts, work):
-    return _best_of(space, i, theta, theta[:0], work.scores, parts, work)
+@implements("cut", HigherOrderSpace)
+def _cut(space, i, theta):
+    at = space.lengths[i] * space.machine.labels
+    return (theta[:at],), theta[at:]
 
 
-@implements("worst", HigherOrderSpace)
-def _worst(space, i, theta, mass, parts, work):
-    theta *= -1.0
-    value, number = _best_of(space, i, theta, mass, work.counts, parts, work)
-    theta *= -1.0  # as it was, bit for bit
-    return -value, number
+@implements("read_shared", HigherOrderSpace)
+def _read_shared(space, shared, mu, work):
+    s = space.machine.labels
+    score_steps(space.machine.parts, shared, work.scores)
+    work.end[:] = shared[(s + 1) * s : (s + 2) * s]
+    if mu > 0.0:
+        exponentiate(space.machine, mu, work)
+        work.products[:] = 0.0
+        work.counts[:] = 0.0
+        work.ends[:] = 0.0
+
+
+@implements("best_own", HigherOrderSpace)
+def _best_own(space, i, own, mass, parts, work):
+    machine, s, length = space.machine, space.machine.labels, space.lengths[i]
+    value, path, used = viterbi(machine, own[0], mass, length, work), work.path, work.used
+    shared, count = length * s, length
+    for t in range(length):
+        parts[t] = t * s + path[t]
+    for m in range(machine.order):  # tables one after another: little is left to sort
+        first = count
+        for t in range(length):
+            part = machine.parts[used[t], m]
+            if part >= 0:
+                parts[count] = shared + part
+                count += 1
+        if m == 0:
+            parts[count] = shared + (s + 1) * s + path[length - 1]
+            count += 1
+        ascend(parts, first, count)
+    return value, count
+
+
+@implements("soft_own", HigherOrderSpace)
+def _soft_own(space, i, own, mu, weight, work):
+    value = forward(space.machine, own[0], mu, work)
+    backward(space.machine, own[0], mu, weight, work)
+    return value
+
+
+@implements("write_shared", HigherOrderSpace)
+def _write_shared(space, shared, work):
+    s = space.machine.labels
+    add_counts(space.machine, work.factors, work.products, work.counts)
+    shared[:] = 0.0
+    spread_steps(space.machine.parts, work.counts, shared)
+    shared[(s + 1) * s : (s + 2) * s] = work.ends
 
 
 @implements("cliques", HigherOrderSpace)
@@ -108,44 +152,3 @@ def _step(machine, block, state, label):
         row += 1
     width = machine.target_end[block] - machine.target_first[block]
     return machine.step_first[block] + row * width + target - machine.target_first[block], target
-
-
-@compiled
-def _best_of(space, i, theta, mass, kept, parts, work):
-    """The best output, of those whose arcs all have mass if there are masses, and the number of its parts."""
-    machine, s, length = space.machine, space.machine.labels, space.lengths[i]
-    at = length * s
-    score_steps(machine.parts, theta[at:], work.scores)
-    work.end[:] = theta[at + s * s + s : at + s * s + 2 * s]
-    path, used = work.path[0, :length], work.path[1, :length]
-    value = viterbi(machine, theta[:at], work.scores, work.end, mass, kept, work.sequences[0], path, used)
-    count = length
-    for t in range(length):
-        parts[t] = t * s + path[t]
-        for m in range(machine.order):
-            if machine.parts[used[t], m] >= 0:
-                parts[count] = at + machine.parts[used[t], m]
-                count += 1
-    parts[count] = at + s * s + s + path[length - 1]
-    count += 1
-    parts[length:count].sort()
-    return value, count
-
-
-@implements("soft", HigherOrderSpace)
-def _soft(space, i, theta, mu, work):
-    machine, s, length = space.machine, space.machine.labels, space.lengths[i]
-    at = length * s
-    node, shared = theta[:at].reshape(length, s), theta[at:]
-    score_steps(machine.parts, shared, work.scores)
-    work.end[:] = shared[s * s + s : s * s + 2 * s]
-    work.counts[:] = 0.0
-    shared[:] = 0.0
-    work.cuts[1] = length
-    weight, value = work.one[:1], work.one[1:]
-    soft(
-        machine, node, work.scores, work.end, work.cuts, 0, 1, mu, weight, value, work.counts,
-        shared[s * s + s : s * s + 2 * s], work.sequences, work.tables, work.vectors,
-    )  # fmt: skip
-    spread_steps(machine.parts, work.counts, shared)
-    return value[0]

@@ -2,50 +2,29 @@
 
     f_t(y) = node_t(y) + mu log sum_x exp{ (f_{t-1}(x) + step(x, y))/mu }     over the sources x of state y
 
-The sum is a product with T_xy = exp((step(x, y) - column maximum)/mu): pre_t = a_{t-1} T, a_t(x) = exp(f_t(x)/mu), the
-maximum of f_t being moved to 0 at every position. A column with pre_t(y) below ``SAFE`` might have lost terms by
-underflow; it is summed again with logarithms. Backwards, with p_t the probabilities of the states at position t,
+The sum is a product of matrices as in ``columns``, f_t being moved to a maximum of 0 at every position, a_t(x) =
+exp(f_t(x)/mu). Backwards, with p_t the probabilities of the states at position t,
 
     p_{t-1}(x) = a_{t-1}(x) sum_y T_xy p_t(y)/pre_t(y),    P(step x to y at t) = a_{t-1}(x) T_xy p_t(y)/pre_t(y)
 
-without an exponential. Layout as in ``higher_order``. Cost per position: O(steps), an exponential and a logarithm per
-state.
+without an exponential. Layout as in ``higher_order``, scratch in ``higher_order_block``. Cost per position: O(steps),
+an exponential and a logarithm per state.
 """
-
-import math
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inlined
 from m3n.compiled.oracles.chain_scaled import SAFE
+from m3n.compiled.oracles.columns import divide_column, sum_column, take_logarithms, take_ratios, warm_up
 from m3n.compiled.oracles.higher_order import begin, block_maxima, four
 from m3n.compiled.primitives.exponential import exp, normalise
-from m3n.compiled.primitives.logarithm import log
 from m3n.compiled.primitives.vector import broadcast, load, multiply_add, splat, store, total
 
 
 @compiled
-def soft(machine, node, scores, end, offsets, low, high, mu, weights, values, counts, ends, sequences, tables, vectors):
-    """The exp-oracle on sequences low..high-1; ``node`` is overwritten by its marginals.
-
-    Expected leads and steps are added to ``counts``, last labels to ``ends``; all of them times ``weights[k]``. A value
-    of -inf says that no output is allowed. Scratch: ``sequences`` (3, longest, states of the largest level), ``tables``
-    (2, padded steps) and ``vectors`` (3, states of the largest level); states have room for four more.
-    """
-    labels, nodes = machine.labels, node.reshape(-1)
-    _exponentiate(machine, scores, mu, tables[0], vectors[1], vectors[2])
-    tables[1] = 0.0
-    for k in range(low, high):
-        rows = nodes[offsets[k] * labels : offsets[k + 1] * labels]
-        values[k] = _forward(machine, rows, scores, end, mu, sequences, tables[0], vectors)
-        _backward(machine, rows, scores, mu, weights[k], counts, ends, sequences, tables, vectors)
-    _add_counts(machine, tables, counts)
-
-
-@compiled
-def _exponentiate(machine, scores, mu, factors, zero, tops):
+def exponentiate(machine, mu, work):
     """factors = T, block by block, rows padded by zeros; tops = the column maxima that were taken out of it."""
-    inverse, place = 1.0 / mu, 0
+    scores, factors, zero, tops, inverse, place = work.scores, work.factors, work.before, work.tops, 1.0 / mu, 0
     tops[:] = -np.inf
     zero[:] = 0.0
     factors[:] = 0.0
@@ -65,44 +44,46 @@ def _exponentiate(machine, scores, mu, factors, zero, tops):
 
 
 @compiled
-def _add_counts(machine, tables, counts):
+def add_counts(machine, factors, products, counts):
     """Steps have T times the sum over all positions of a(x) p(y)/pre(y)."""
     place, at = 0, machine.label.shape[0]
     for b in range(machine.step_first.shape[0]):
         count = machine.target_end[b] - machine.target_first[b]
         for _ in range(machine.source_first[b + 1] - machine.source_first[b]):
             for c in range(count):
-                counts[at + c] += tables[0, place + c] * tables[1, place + c]
+                counts[at + c] += factors[place + c] * products[place + c]
             at += count
             place += four(count)
 
 
 @compiled
-def _forward(machine, node, scores, end, mu, sequences, factors, vectors):
-    """The value; vectors[0] are then the probabilities of the last state, all 0 if no output is allowed."""
+def forward(machine, node, mu, work):
+    """The value; ``work.p`` are then the probabilities of the last state, all 0 if no output is allowed."""
     length, order, levels, label = node.shape[0] // machine.labels, machine.order, machine.levels, machine.label
-    closed, warm, pre, last, tops = sequences[0], sequences[1], sequences[2], vectors[0], vectors[2]
+    closed, warm, pre, last = work.closed, work.warm, work.pre, work.p
     blocks = machine.sources, machine.source_first, machine.target_first, machine.target_end
     value, states = 0.0, machine.block_of.shape[0]
     for t in range(length):
         first, after = levels[min(t, order - 1)], levels[min(t, order - 1) + 1]
         if t < order:
-            begin(levels, machine.parent, scores, closed, t)
+            begin(levels, machine.parent, work.scores, closed, t)
         else:
-            _products(*blocks, factors, warm[t - 1], pre[t])
-            if not _open(pre[t], tops, states, mu, closed[t]):
-                _open_again(machine, scores, closed[t - 1], mu, pre[t], closed[t])
+            _products(*blocks, work.factors, warm[t - 1], pre[t])
+            if not take_logarithms(pre[t], work.tops, states, four(states), mu, closed[t]):
+                _open_again(machine, work.scores, closed[t - 1], mu, pre[t], closed[t])
         here = node[t * machine.labels : (t + 1) * machine.labels]
         move = _add_node(here, label[first:after], closed[t])
         if move == -np.inf:
             last[:] = 0.0
             return move
-        _warm(closed[t], four(after - first), move, mu, warm[t])
+        for s in range(four(after - first)):
+            closed[t, s] -= move
+        warm_up(closed[t], four(after - first), mu, warm[t])
         value += move
     first = levels[min(length, order) - 1]
     count = levels[min(length, order)] - first
     for s in range(count):
-        last[s] = closed[length - 1, s] + end[label[first + s]]
+        last[s] = closed[length - 1, s] + work.end[label[first + s]]
     return value + normalise(last, count, mu)
 
 
@@ -114,16 +95,6 @@ def _add_node(node, label, f):
         f[s] += node[label[s]]
         top = f[s] if f[s] > top else top
     return top
-
-
-@compiled
-def _warm(f, count, move, mu, warm):
-    """f -= move, a = exp(f/mu)."""
-    inverse = 1.0 / mu
-    for s in range(count):
-        f[s] -= move
-    for s in range(count):
-        warm[s] = exp(f[s] * inverse)
 
 
 @compiled
@@ -176,53 +147,36 @@ def _block_product(x, sources, first, after, matrix, at, width, out, low):
 
 
 @compiled
-def _open(pre, tops, states, mu, f):
-    """f from pre; whether all of it is safe."""
-    for s in range(four(states)):  # what is written beyond the states is not read
-        f[s] = tops[s] + mu * log(max(pre[s], SAFE))
-    for s in range(states):
-        if not pre[s] > SAFE:
-            return False
-    return True
-
-
-@compiled
-def _open_again(machine, scores, closed, mu, pre, f):
-    """f where pre is not safe, which becomes 0 there."""
+def _open_again(machine, scores, before, mu, pre, closed):
+    """closed_t where pre_t is not safe."""
     for s in range(machine.block_of.shape[0]):
         if not pre[s] > SAFE:
             pre[s] = 0.0
-            top, mass = _column(machine, scores, closed, s, mu)
-            f[s] = top + mu * math.log(mass) if top > -np.inf else -np.inf
+            first, after, at, count = _steps_to(machine, s)
+            closed[s] = sum_column(before, machine.sources, first, after, scores, at, count, mu)
 
 
-@compiled
-def _column(machine, scores, closed, state, mu):
-    """The largest closed(source) + step, and the sum of exp{ (closed(source) + step - largest)/mu }."""
-    top, mass, b = -np.inf, 0.0, machine.block_of[state]
+@inlined
+def _steps_to(machine, state):
+    """The steps to a state: first source, one after the last, first step, distance of steps; no sources if none."""
+    b = machine.block_of[state]
     if b < 0:
-        return top, mass
+        return 0, 0, 0, 0
     low, count = machine.target_first[b], machine.target_end[b] - machine.target_first[b]
     at = machine.label.shape[0] + machine.step_first[b] + state - low
-    first, after = machine.source_first[b], machine.source_first[b + 1]
-    for k in range(first, after):
-        top = max(top, closed[machine.sources[k]] + scores[at + (k - first) * count])
-    if top > -np.inf:
-        for k in range(first, after):
-            mass += exp((closed[machine.sources[k]] + scores[at + (k - first) * count] - top) / mu)
-    return top, mass
+    return machine.source_first[b], machine.source_first[b + 1], at, count
 
 
 @compiled
-def _backward(machine, node, scores, mu, weight, counts, ends, sequences, tables, vectors):
-    """Marginals from the probabilities of the last state, times the weight."""
+def backward(machine, node, mu, weight, work):
+    """Marginals from the probabilities of the last state, times the weight; those of nodes over their scores."""
     length, order, levels, label = node.shape[0] // machine.labels, machine.order, machine.levels, machine.label
-    closed, warm, pre, p, before = sequences[0], sequences[1], sequences[2], vectors[0], vectors[1]
+    warm, pre, p, before = work.warm, work.pre, work.p, work.before
     blocks = machine.sources, machine.source_first, machine.target_first, machine.target_end
     first = levels[min(length, order) - 1]
     for s in range(levels[min(length, order)] - first):
         p[s] *= weight
-        ends[label[first + s]] += p[s]
+        work.ends[label[first + s]] += p[s]
     node[:] = 0.0
     for t in range(length - 1, -1, -1):
         first, after = levels[min(t, order - 1)], levels[min(t, order - 1) + 1]
@@ -231,43 +185,24 @@ def _backward(machine, node, scores, mu, weight, counts, ends, sequences, tables
         before[:] = 0.0
         if t < order:
             for s in range(after - first):
-                counts[first + s] += p[s]
+                work.counts[first + s] += p[s]
                 if t > 0:
                     before[machine.parent[first + s]] += p[s]
         else:
-            if not _divide(p, after - first, pre[t]):
-                _retreat_again(machine, scores, closed[t - 1], mu, p, pre[t], counts, before)
-            _retreat(*blocks, tables[0], tables[1], warm[t - 1], pre[t], before)
+            if not take_ratios(p, after - first, pre[t]):
+                _retreat_again(machine, work.scores, work.closed[t - 1], mu, p, pre[t], before, work.counts)
+            _retreat(*blocks, work.factors, work.products, warm[t - 1], pre[t], before)
         p[:] = before
 
 
 @compiled
-def _divide(p, states, pre):
-    """pre becomes p/pre, and -1 where it was not safe though p is positive; whether there are none of these."""
-    for s in range(states):
-        pre[s] = p[s] / pre[s] if pre[s] > 0.0 else (-1.0 if p[s] > 0.0 else 0.0)
-    for s in range(states):
-        if pre[s] < 0.0:
-            return False
-    return True
-
-
-@compiled
-def _retreat_again(machine, scores, closed, mu, p, ratios, counts, before):
+def _retreat_again(machine, scores, closed, mu, p, ratios, before, counts):
     """Columns that were not safe are added to ``counts`` and ``before``; their ratios become 0."""
     for s in range(machine.block_of.shape[0]):
         if ratios[s] < 0.0:
             ratios[s] = 0.0
-            top, mass = _column(machine, scores, closed, s, mu)
-            b = machine.block_of[s]
-            low, count = machine.target_first[b], machine.target_end[b] - machine.target_first[b]
-            at = machine.label.shape[0] + machine.step_first[b] + s - low
-            for k in range(machine.source_first[b], machine.source_first[b + 1]):
-                x = machine.sources[k]
-                chance = p[s] * exp((closed[x] + scores[at] - top) / mu) / mass
-                before[x] += chance
-                counts[at] += chance
-                at += count
+            first, after, at, count = _steps_to(machine, s)
+            divide_column(p[s], closed, machine.sources, first, after, scores, at, count, mu, before, counts)
 
 
 @compiled

@@ -6,6 +6,9 @@ code runs in the interpreter, where ``space`` has methods of these names.
 
 An example's scores are one flat vector, its *local* theta: its rows of all part arrays, one array after another. An
 output is the list of its *parts*, positions in that vector (a part that counts twice is listed twice).
+
+Where reading the shared tables takes long, a space implements the *steps* of ``best``, ``soft`` and ``worst`` instead
+(``STEPS``), and ``in_steps`` registers these. A pass over a batch then reads the shared tables once for all examples.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,6 +17,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
+STEPS = ("cut", "read_shared", "best_own", "soft_own", "write_shared")
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
 
 
@@ -95,3 +99,63 @@ def worst(space, i, theta, mass, parts, work):
     Scores are finite; the structure's own rules may forbid outputs. Without any the least score is inf.
     """
     raise TypeError(f"{type(space).__name__} has no factored dual")
+
+
+@_hook
+def cut(space, i, theta):
+    """The local theta of example i in two: a tuple of its own arrays, and all shared tables in one vector; views."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+@_hook
+def read_shared(space, shared, mu, work):
+    """Prepare for the oracles of examples that have these shared tables; mu is 0 for max-oracles."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+@_hook
+def best_own(space, i, own, mass, parts, work):
+    """``best`` from the own arrays of example i; with ``mass`` over the outputs of which every clique has some."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+@_hook
+def soft_own(space, i, own, mu, weight, work):
+    """``soft`` with marginals times a weight: over the own arrays, and added up in ``work`` for shared tables."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+@_hook
+def write_shared(space, shared, work):
+    """The marginals of shared tables that were added up since they were read."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+def in_steps(space: Any) -> Any:
+    """Register ``best``, ``soft`` and ``worst`` of a type of space that implements their steps."""
+    for name, function in (("best", _best_in_steps), ("soft", _soft_in_steps), ("worst", _worst_in_steps)):
+        implements(name, space)(function)
+    return space
+
+
+def _best_in_steps(space, i, theta, parts, work):
+    own, shared = cut(space, i, theta)
+    read_shared(space, shared, 0.0, work)
+    return best_own(space, i, own, theta[:0], parts, work)
+
+
+def _soft_in_steps(space, i, theta, mu, work):
+    own, shared = cut(space, i, theta)
+    read_shared(space, shared, mu, work)
+    value = soft_own(space, i, own, mu, 1.0, work)
+    write_shared(space, shared, work)
+    return value
+
+
+def _worst_in_steps(space, i, theta, mass, parts, work):
+    theta *= -1.0
+    own, shared = cut(space, i, theta)
+    read_shared(space, shared, 0.0, work)
+    value, number = best_own(space, i, own, mass, parts, work)
+    theta *= -1.0  # as it was, bit for bit
+    return -value, number
