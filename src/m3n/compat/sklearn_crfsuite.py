@@ -192,17 +192,12 @@ class CRF(Declared):
         return self.predict([xseq])[0]
 
     def predict_marginals(self, X: Any) -> list[list[dict[Any, float]]]:
-        """The probability of every label at every position.
+        """The probability of every label at every position: for every sequence a list of dicts by label.
 
         Parameters
         ----------
         X : list of sequences
             As in ``fit``.
-
-        Returns
-        -------
-        list of lists of dicts
-            From labels to probabilities.
         """
         model = self._trained()
         labels = model.classes_.tolist()

@@ -51,7 +51,7 @@ def write_json_lines(
     Parameters
     ----------
     path : path
-        Where to; packed by gzip if the name ends in ``.gz``. ``-`` is standard output.
+        Where to, as in ``write_attributes``: packed if the name ends in ``.gz``; ``-`` is standard output.
     X : sequences of tokens
         Tokens are texts, lists of texts, or dicts.
     y : sequences of labels, optional

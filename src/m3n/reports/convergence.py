@@ -59,10 +59,8 @@ def plot_gap(trace: Sequence[Record], axes: Axes, problem: Problem | None = None
 
     Parameters
     ----------
-    trace : sequence of Record
-        The trace of a run.
-    axes : matplotlib Axes
-        Where to draw.
+    trace, axes : sequence of Record, matplotlib Axes
+        The trace of a run, and where to draw.
     problem : Problem, optional
         The problem that was solved.
     """

@@ -53,10 +53,8 @@ class LoopyGraph(Tree):
 
     Parameters
     ----------
-    nodes : sequence of int
-        Number of nodes of every graph, at least 1.
-    labels : int
-        Number of labels.
+    nodes, labels : sequence of int, int
+        Number of nodes of every graph, at least 1, and of labels.
     edges : sequence of arrays of int (count, 2)
         Edges of every graph, by the numbers of their nodes within it.
     tables : bool

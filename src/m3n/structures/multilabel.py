@@ -35,10 +35,8 @@ class Multilabel(Graph):
 
     Parameters
     ----------
-    n : int
-        Number of examples.
-    labels : int
-        Number of labels.
+    n, labels : int
+        Number of examples and of labels.
     pairs : array of int (m, 2)
         Pairs of labels, as ``multilabel_pairs`` chooses them: each is one more array of theta, [value of the first,
         value of the second].

@@ -85,7 +85,7 @@ class Transitions:
         Parameters
         ----------
         labels : sequence of str
-            "O", "B-X" and "I-X" for any X, or "B" and "I" where there is one type of chunks.
+            As in ``iob``.
         """
 
         return cls._within_chunks(labels, "B", "IOB1")

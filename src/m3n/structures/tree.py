@@ -21,10 +21,8 @@ class Tree(Graph):
 
     Parameters
     ----------
-    nodes : sequence of int
-        Number of variables of every example, at least 1.
-    labels : int
-        Number of labels.
+    nodes, labels : sequence of int, int
+        As in ``Graph``: number of variables of every example, and of labels.
     edges : sequence of array of int (count, 2)
         For every example its edges, variables being numbered from 0 within the example. The first column is the first
         axis of the tables of scores; an example without edges has an array of shape (0, 2).
