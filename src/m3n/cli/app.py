@@ -272,7 +272,7 @@ def compare(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
-    """Let solvers race on one problem: cost, certified gap and measured rate of each."""
+    """Compare solvers on one problem: cost, certified gap and measured rate of each."""
     from m3n.cli import compare as command
     from m3n.cli.settings import parse_folds, parse_lam, parse_solver
 
@@ -291,8 +291,8 @@ def compare(
     with blaming("--loss, --objective, --jobs"):
         problem = found.problem(strength, loss, objective, jobs)
     seconds = max_seconds if max_seconds is not None else 5.0 if data is None else 30.0
-    race = command.Race(solvers, tol, max_passes, seconds, seed, json, plot, quiet)
-    raise typer.Exit(command.run(problem, found, race))
+    wanted = command.Wanted(solvers, tol, max_passes, seconds, seed, json, plot, quiet)
+    raise typer.Exit(command.run(problem, found, wanted))
 
 
 def main() -> None:

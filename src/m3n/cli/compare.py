@@ -1,4 +1,4 @@
-"""``m3n compare``: let solvers race, print the table, write JSON and a picture."""
+"""``m3n compare``: several solvers on one problem: print the table, write JSON and a picture."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from m3n.io.files import write_atomically
 from m3n.problem import Problem
 from m3n.solvers import Solver
 
-__all__ = ["Race", "check_picture", "load_data", "run"]
+__all__ = ["Wanted", "check_picture", "load_data", "run"]
 
 
 @dataclass(frozen=True)
-class Race:
+class Wanted:
     """What was asked for.
 
     Attributes
@@ -50,8 +50,8 @@ class Race:
     quiet: bool = False
 
 
-def run(problem: Problem, task: Task, race: Race) -> int:
-    """Run the race and report; returns the exit code.
+def run(problem: Problem, task: Task, wanted: Wanted) -> int:
+    """Run the solvers and report; returns the exit code.
 
     Parameters
     ----------
@@ -59,23 +59,23 @@ def run(problem: Problem, task: Task, race: Race) -> int:
         What to minimise.
     task : Task
         Where it came from.
-    race : Race
+    wanted : Wanted
         What was asked for.
     """
     console = Console()
-    labelled = label_solvers(race.solvers or fitting(problem))
+    labelled = label_solvers(wanted.solvers or fitting(problem))
     console.print(_headline(problem, task), highlight=False, markup=False, soft_wrap=True)
     result = compare(
         problem,
-        {name: seeded(solver, race.seed) for name, solver in labelled.items()},
-        tol=race.tol,
-        max_passes=race.max_passes,
-        max_seconds=race.max_seconds,
-        progress=not race.quiet,
+        {name: seeded(solver, wanted.seed) for name, solver in labelled.items()},
+        tol=wanted.tol,
+        max_passes=wanted.max_passes,
+        max_seconds=wanted.max_seconds,
+        progress=not wanted.quiet,
     )
     result = replace(result, problem={"data": task.name, **result.problem})
     print_table(result, console)
-    _write(result, race)
+    _write(result, wanted)
     if result.interrupted:
         return INTERRUPTED
     return 1 if result.contradiction or not any(entry.status for entry in result.entries) else 0
@@ -110,11 +110,11 @@ def _kind(temperature: float, rescale: str) -> str:
     return "CRF" if temperature else "M3N" if rescale == "margin" else "slack-rescaled M3N"
 
 
-def _write(result: Comparison, race: Race) -> None:
-    if race.json is not None:
-        result.save_json(race.json)
-    if race.plot is not None:
-        write_atomically(race.plot, _picture(result, race.plot.suffix.lstrip(".").lower()))
+def _write(result: Comparison, wanted: Wanted) -> None:
+    if wanted.json is not None:
+        result.save_json(wanted.json)
+    if wanted.plot is not None:
+        write_atomically(wanted.plot, _picture(result, wanted.plot.suffix.lstrip(".").lower()))
 
 
 def _picture(result: Comparison, kind: str) -> bytes:

@@ -1,4 +1,4 @@
-"""A race as a picture: the gap of every solver against its passes and against its seconds."""
+"""A comparison of solvers as a picture: the gap of every solver against its passes and against its seconds."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def plot_comparison(comparison: Comparison, figure: Any) -> None:
     """Draw gap against passes and gap against seconds on logarithmic axes, with one legend below.
 
     Passes and seconds are the solvers' own. A solver without a dual point has no gap; its line is dashed and shows its
-    primal value minus the best dual value of the whole race.
+    primal value minus the best dual value of all solvers.
 
     Parameters
     ----------
     comparison : Comparison
-        A race.
+        What ``m3n.compare`` returned.
     figure : matplotlib Figure or SubFigure
         Where to draw; ``comparison_size`` suggests its size.
     """
@@ -65,7 +65,7 @@ def comparison_size(comparison: Comparison) -> tuple[float, float]:
     Parameters
     ----------
     comparison : Comparison
-        A race.
+        What ``m3n.compare`` returned.
     """
     labels = [_label(entry) for entry in comparison.entries if entry.trace]
     return 10.0, 4.0 + 0.2 * float(np.ceil(len(labels) / _columns(labels)))

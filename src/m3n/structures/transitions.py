@@ -167,10 +167,8 @@ class Transitions:
 
         Parameters
         ----------
-        labels : sequence of labels
-            All labels.
-        pairs : sequence of pairs of labels
-            (a, b): b may follow a.
+        labels, pairs : sequence of labels, sequence of pairs of labels
+            All labels, and (a, b) where b may follow a.
         start, end : sequences of labels, optional
             Labels that may stand first, or last; None: all of them.
         """
