@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from m3n.checks import check_problem
 from m3n.features import Dense, Stack, Table
-from m3n.losses import CostMatrix, EdgeHamming, Hamming, NormalizedHamming
+from m3n.losses import CostMatrix, EdgeHamming, Hamming, NormalizedHamming, PartLoss
 from m3n.problem import Problem
 from m3n.structures import Chain, SemiMarkov
 from tests.structures.agreement import (
@@ -94,6 +94,24 @@ def test_label_losses_count_positions(loss):
             labels = np.concatenate([[label] * (end - begin) for begin, end, label in alone.unpack(y)[0]])
             found = problem.cost.select(rows, [i]).expected(alone.encode(y))
             assert found == pytest.approx(by_hand(np.array(right), labels).sum())
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_wrong_and_missing_segments_have_prices(temperature):
+    """2 per segment of gold that is missing, 0.5 per segment that should not be there, beside wrong positions."""
+    loss = PartLoss(missed=2.0, spurious=0.5, arrays=[4]) + 0.25 * Hamming()
+    problem = problem_of_segments(temperature, loss=loss)
+    check_problem(problem)
+    structure = problem.structure
+    for i, right in enumerate(structure.unpack(problem.gold)):
+        alone, rows = structure.select(np.array([i]))
+        labels = structure.labels_of(problem.gold)[slice(*structure.offsets[i : i + 2])]
+        for y in alone.enumerate(0):
+            found = set(alone.unpack(y)[0])
+            wrong = np.count_nonzero(alone.labels_of(y) != labels)
+            expected = 2.0 * len(set(right) - found) + 0.5 * len(found - set(right)) + 0.25 * wrong
+            assert problem.cost.select(rows, [i]).expected(alone.encode(y)) == pytest.approx(expected)
+    solvers_find_the_optimum(problem)
 
 
 def test_position_weights_and_pairs():

@@ -41,6 +41,10 @@ any (w, alpha, mu) if d is shifted by a constant, which changes neither the orac
 
     d <- d + shift,   shift = max(0, (J_mu(w) - D(alpha))/mu)     so that  J_mu(w) <= D(alpha)  with the new d.
 
+Another prox. A structure without a quick exp-oracle may smooth its maximum with a prox of its own on the hull of its
+outputs (``Structure.smoothed``). Nothing above needs more of d than strong convexity: the pass is then that oracle, and
+wherever log|Y| stands, read the diameter of that prox. J, D and so the certificate are those of the same problem.
+
 Letters: w, u, alpha, mu, tau, lam, b as in the paper; s = w(alpha_mu(w)). Cost per step: one exp-oracle pass and
 O(memory x dim). Memory: O(memory x dim), whatever n; a vector for each batch during the warm passes.
 
