@@ -1,5 +1,9 @@
 """A structure that says its arrays, its parts and ``best`` alone: everything else must follow."""
 
+import inspect
+import textwrap
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -60,6 +64,12 @@ def rescaled(problem):
     known = Enumerated.of(problem)
     known.psi = known.ell[:, None] * known.psi
     return known
+
+
+def test_the_worked_example_of_contributing_is_this_class():
+    source = inspect.getsource(Matching).split("    def enumerate")[0].rstrip()
+    assert textwrap.indent(source, "   ") in (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    assert len(source.splitlines()) <= 60
 
 
 def test_oracles_agree_with_enumeration(random):
