@@ -84,7 +84,7 @@ def main() -> None:
             ("exp-oracle", lambda p=margin, w=w: p.soft(w, 0.5)),
             ("J", lambda p=margin, w=w: p.primal(w)),
         ):
-            seconds[f"{data}, {name}"] = least(ask, 10)
+            seconds[f"{data}, {name}"] = least(ask, 30)
         for solver, temperature, passes in (
             (SequentialDual(), 0.0, 10),
             (BlockFrankWolfe(), 0.0, 5),

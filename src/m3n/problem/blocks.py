@@ -15,19 +15,12 @@ from m3n.compiled.jit import uncached
 from m3n.compiled.maps.costs import Costs, SlackCosts
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
-from m3n.compiled.oracles.hooks import implemented
+from m3n.compiled.oracles.hooks import ORACLES, SLACK, implemented
 from m3n.compiled.sweeps.visits import MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.losses import Cost
 from m3n.structures.base import Structure
 from m3n.structures.slack import InexactOracle
-
-HOOKS = {  # what the compiled form of an oracle needs
-    "hard": ("workspace", "best"),
-    "soft": ("workspace", "soft"),
-    "support": ("workspace", "best", "worst", "cliques", "clique_range"),
-    "slack": ("slack_workspace", "slack"),
-}
 
 
 class Blocks:
@@ -120,7 +113,7 @@ class Blocks:
     def compiles(self, asks: str) -> bool:
         """Whether the structure has compiled forms of what an oracle needs."""
         slack = isinstance(self.costs, SlackCosts)
-        hooks = HOOKS["slack" if slack and asks == "hard" else asks]
+        hooks = SLACK if slack and asks == "hard" else ORACLES[asks]
         return self.measured and implemented(hooks, type(self.space))
 
     def _slack_costs(self, costs: Costs, units: tuple[np.ndarray, np.ndarray] | None) -> SlackCosts:

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from m3n.compiled.oracles import driver
-from m3n.compiled.oracles.hooks import STEPS, implemented
+from m3n.compiled.oracles.hooks import ORACLES, STEPS, implemented
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import ranges
 from m3n.structures.slack import Restriction, search
@@ -58,7 +58,7 @@ class Structure(ABC):
     oracles : frozenset of str
         The oracles it can answer exactly: ``"hard"`` (maximise), ``"soft"`` (marginalise), ``"smoothed"`` (maximise
         with a prox of its own), ``"support"`` (minimise over the outputs whose cliques all have mass; only as a
-        compiled function of its ``space``). By default those whose methods it defines.
+        compiled function of its ``space``). By default those whose methods it defines, or whose hooks are compiled.
     one_label_per_row : bool
         Whether every output has exactly one label in each row of the first array of theta, the one that ``labels_of``
         names, and ``hard`` takes scores of -inf; the search for slack rescaling then divides outputs by their labels.
@@ -78,7 +78,9 @@ class Structure(ABC):
     @property
     def oracles(self) -> frozenset[str]:
         methods = {"hard": ("hard", "best"), "soft": ("soft", "marginals"), "smoothed": ("smoothed",)}
-        return frozenset(oracle for oracle, names in methods.items() if self._defines(*names))
+        found = {oracle for oracle, names in methods.items() if self._defines(*names)}
+        compiled = {oracle for oracle, hooks in ORACLES.items() if implemented(hooks, type(self.space()))}
+        return frozenset(found | compiled)
 
     def spans(self) -> tuple[np.ndarray | None, ...]:
         """For every array of theta the first row of each example, n + 1 numbers; None where it is shared by all."""

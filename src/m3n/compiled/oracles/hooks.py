@@ -17,6 +17,12 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
+ORACLES = {  # what the compiled form of an oracle needs
+    "hard": ("workspace", "best"),
+    "soft": ("workspace", "soft"),
+    "support": ("workspace", "best", "worst", "cliques", "clique_range"),
+}
+SLACK = ("slack_workspace", "slack")
 STEPS = ("cut", "read_shared", "best_own", "soft_own", "write_shared")
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
 
