@@ -9,6 +9,8 @@ import pytest
 
 from m3n import MissingOracle, Problem, minimize
 from m3n.checks import brute_force, total_score
+from m3n.compiled.jit import compiled
+from m3n.compiled.oracles.hooks import best, workspace
 from m3n.features import Dense
 from m3n.losses import Cost, Hamming, Loss, PartLoss
 from m3n.packed import Threads
@@ -52,6 +54,11 @@ class Pairs(Dense):
 
     def rows(self):
         return super(Dense, self).rows()  # written out part by part
+
+
+@compiled
+def sweep_best(space, rows, costs, w):
+    best(space, 0, np.zeros(6), np.zeros(2, np.int64), workspace(space))
 
 
 def by_hand(y, gold):
@@ -281,6 +288,34 @@ def test_parts_that_do_not_exist_are_named():
         Broken(SIZES).pack([[0], [1], [], []])
     with pytest.raises(ValueError, match=r"example 0 has 3 parts, but most_parts\(\) says 2"):
         Broken(SIZES).pack([[0, 1, 2], [], [], []])
+
+
+class Wild(Matching):
+    answer = (0,)
+
+    def best(self, example, theta):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ((-1,), r"example 0 has a part -1, but its own theta has the parts 0\.\.5"),
+        ((7,), "example 0 has a part 7"),
+        ((0, 1, 2), r"example 0 has 3 parts, but most_parts\(\) says 2"),
+    ],
+)
+def test_answers_that_are_no_outputs_are_named(answer, message):
+    structure = Wild(SIZES)
+    structure.answer = answer
+    features = Pairs(np.ones((17, 1)))
+    with pytest.raises(ValueError, match=message):
+        structure.hard((np.zeros(17),))
+    problem = Problem(Matching(SIZES), features, LINKS, loss=LOSS, lam=0.1, n_jobs=1)
+    problem.structure.__class__ = Wild
+    problem.structure.answer = answer
+    with pytest.raises(ValueError, match=r"has a part|parts, but most_parts"):
+        problem.visit(sweep_best, np.zeros(1))
 
 
 class Nothing(Structure):

@@ -144,7 +144,7 @@ class PythonSpace:
 
     def best(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
         """Max-oracle of example i."""
-        found = np.sort(np.asarray(self.structure.best(i, self._cut(i, theta)), dtype=np.int64))
+        found = self.structure.checked_parts(self.structure.best(i, self._cut(i, theta)), i)
         parts[: len(found)] = found
         return float(theta[found].sum()), len(found)
 

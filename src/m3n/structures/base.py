@@ -129,7 +129,7 @@ class Structure(ABC):
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
         values, packed, space = np.empty(self.n), np.empty(int(self._room[-1]), np.int64), self._compiled("best")
-        steps, room = self._divided(theta) if _stepwise(space) else None, (self._room, int(self.most_parts().max()))
+        steps, room = self._divided(theta) if _stepwise(space) else None, (self._room, int(self._most.max()))
 
         def lane(low: int, high: int) -> None:
             if steps is not None:
@@ -140,7 +140,7 @@ class Structure(ABC):
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
-                parts = np.sort(np.asarray(self.best(i, own), dtype=np.int64))
+                parts = self.checked_parts(self.best(i, own), i)
                 mine = packed[self._room[i] : self._room[i + 1]]
                 values[i], mine[len(parts) :] = _joined(own)[parts].sum(), -1
                 mine[: len(parts)] = parts[: len(mine)]
@@ -244,8 +244,7 @@ class Structure(ABC):
             raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
         packed = np.full(int(self._room[-1]), -1)
         for i, output in enumerate(outputs):
-            parts = np.sort(np.asarray(self.parts_of(output, i), dtype=np.int64))
-            self._check_parts(parts, i)
+            parts = self.checked_parts(self.parts_of(output, i), i)
             packed[self._room[i] : self._room[i] + len(parts)] = parts
         return packed
 
@@ -316,6 +315,16 @@ class Structure(ABC):
     def empty(self) -> Parts:
         """Uninitialised arrays in the layout of theta."""
         return tuple(np.empty(shape) for shape in self.shapes)
+
+    def checked_parts(self, given: np.ndarray | Sequence[int], example: int) -> np.ndarray:
+        """Parts in ascending order, if they are an example's own and not too many."""
+        parts, size = np.sort(np.asarray(given, dtype=np.int64)), int(self.layout.lengths[:, example].sum())
+        if parts.size and not (parts[0] >= 0 and parts[-1] < size):
+            wrong = parts[0] if parts[0] < 0 else parts[-1]
+            raise ValueError(f"example {example} has a part {wrong}, but its own theta has the parts 0..{size - 1}")
+        if len(parts) > self._most[example]:
+            raise ValueError(f"example {example} has {len(parts)} parts, but most_parts() says {self._most[example]}")
+        return parts
 
     def own(self, theta: Parts, example: int) -> Parts:
         """The own theta of an example: views of its rows of every array."""
@@ -413,9 +422,13 @@ class Structure(ABC):
         return lists
 
     @cached_property
+    def _most(self) -> np.ndarray:
+        return self.most_parts()
+
+    @cached_property
     def _room(self) -> np.ndarray:
         """(n + 1,) where the list of parts of every example begins."""
-        return np.concatenate([[0], np.cumsum(self.most_parts())])
+        return np.concatenate([[0], np.cumsum(self._most)])
 
     @property
     def _effort(self) -> np.ndarray:
@@ -436,14 +449,6 @@ class Structure(ABC):
         """Add amounts (n,) to the parts of packed outputs."""
         for array, (places, owner) in zip(parts, self.located(packed), strict=True):
             np.add.at(array.reshape(-1), places, amounts[owner])
-
-    def _check_parts(self, parts: np.ndarray, i: int) -> None:
-        size = int(self.layout.lengths[:, i].sum())
-        if parts.size and not (parts[0] >= 0 and parts[-1] < size):
-            wrong = parts[0] if parts[0] < 0 else parts[-1]
-            raise ValueError(f"example {i} has a part {wrong}, but its own theta has the parts 0..{size - 1}")
-        if len(parts) > self._room[i + 1] - self._room[i]:
-            raise ValueError(f"example {i} has {len(parts)} parts, but most_parts() says {self.most_parts()[i]}")
 
 
 class Selected(Structure):
