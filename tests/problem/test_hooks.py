@@ -1,5 +1,7 @@
 """Compiled hooks one by one: what is not compiled runs in the interpreter, what is not there is refused."""
 
+import subprocess
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from m3n import MissingOracle, Problem, minimize
 from m3n.compiled.oracles.hooks import implemented, implements
 from m3n.features import Dense
-from m3n.solvers import SMO, BlockFrankWolfe, DualAscent, ExponentiatedGradient, SequentialDual
+from m3n.solvers import SMO, BatchFrankWolfe, BlockFrankWolfe, DualAscent, ExponentiatedGradient, SequentialDual
 from m3n.structures import LabelStructure, Multiclass
 from tests.tiny import Enumerated
 
@@ -99,3 +101,53 @@ def test_passes_use_the_same_hooks(random):
 def test_a_factored_dual_that_is_not_there_is_refused():
     with pytest.raises(MissingOracle, match=r"SMO needs the min-oracle.* Largest does not offer.*SequentialDual"):
         minimize(problem_of(Largest(10, 3), 0.0), SMO())
+
+
+def test_selections_use_compiled_hooks(random):
+    """A structure whose only max-oracle is compiled: parts of the data, one example alone, mini-batches."""
+    largest, known = problem_of(Largest(10, 3), 0.0), problem_of(Multiclass(10, 3), 0.0)
+    w = random.normal(size=known.dim)
+    chosen = np.array([7, 2, 2])
+    assert largest.hard(w, chosen).value == pytest.approx(known.hard(w, chosen).value)
+    assert largest.soft(w, 0.3, chosen).value == pytest.approx(known.soft(w, 0.3, chosen).value)
+    theta = (random.normal(size=(10, 3)),)
+    assert list(largest.structure.best(4, largest.structure.own(theta, 4))) == [int(theta[0][4].argmax())]
+    assert minimize(largest, BatchFrankWolfe(), tol=1e-2).converged
+
+
+SCRIPT = """
+import numpy as np
+from typing import NamedTuple
+from m3n.compiled.oracles.hooks import implements
+from m3n.structures import Multiclass
+
+class Space(NamedTuple):
+    labels: int
+
+@implements("workspace", Space)
+def workspace(space):
+    return np.empty(0)
+
+@implements("best", Space)
+def best(space, i, theta, parts, work):
+    parts[0] = theta.{0}()
+    return theta[parts[0]], 1
+
+class Mine(Multiclass):
+    hard = Multiclass.__mro__[2].hard  # the default of all structures
+
+    def space(self):
+        return Space(self.labels)
+
+print(Mine(1, 3).hard((np.array([[1.0, 3.0, 2.0]]),))[1][0])
+"""
+
+
+def test_a_change_of_foreign_code_never_meets_old_machine_code(tmp_path):
+    """Our caches on disk are stamped with our sources alone."""
+    module, found = tmp_path / "mine.py", []
+    for word in ("argmax", "argmin"):
+        module.write_text(SCRIPT.format(word))
+        done = subprocess.run([sys.executable, "-B", "-c", "import mine"], cwd=tmp_path, capture_output=True, text=True)
+        found.append(done.stdout.strip() or done.stderr)
+    assert found == ["1", "0"]

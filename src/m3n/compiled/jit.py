@@ -59,6 +59,11 @@ def uncached(dispatcher: Any) -> Any:
     return njit(**OPTIONS)(dispatcher.py_func)
 
 
+def for_space(dispatcher: Any, space: Any) -> Any:
+    """The function to call with a structure's space: a change of foreign code must not meet old machine code."""
+    return dispatcher if type(space).__module__.startswith("m3n.") else uncached(dispatcher)
+
+
 @cache
 def fingerprint() -> str:
     """A hash of the sources of all compiled code."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.compiled.jit import uncached
+from m3n.compiled.jit import for_space
 from m3n.compiled.maps.costs import Costs, SlackCosts
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
@@ -106,9 +106,7 @@ class Blocks:
         """
         if not self.compiles(asks):
             return sweep.py_func(self.interpreted, self.rows, self.costs, *arguments)
-        ours = type(self.space).__module__.startswith("m3n.")
-        chosen = sweep if ours else uncached(sweep)  # a change of foreign code must not meet old machine code
-        return chosen(self.space, self.rows, self.costs, *arguments)
+        return for_space(sweep, self.space)(self.space, self.rows, self.costs, *arguments)
 
     def compiles(self, asks: str) -> bool:
         """Whether the structure has compiled forms of what an oracle needs."""
@@ -144,7 +142,7 @@ class PythonSpace:
 
     def best(self, i: int, theta: np.ndarray, parts: np.ndarray) -> tuple[float, int]:
         """Max-oracle of example i."""
-        found = self.structure.checked_parts(self.structure.best(i, self._cut(i, theta)), i)
+        found = self.structure.checked_parts(self.structure.best(i, self.structure.cut(theta, i)), i)
         parts[: len(found)] = found
         return float(theta[found].sum()), len(found)
 
@@ -154,7 +152,7 @@ class PythonSpace:
         alone, rows = self.structure.select(one)
         gold, cost = self.gold[self.structure.entries_of(one)], self.cost.select(rows, one)
         try:
-            values, output, _ = alone.slack(self._cut(i, theta), gold, cost)
+            values, output, _ = alone.slack(self.structure.cut(theta, i), gold, cost)
         except InexactOracle as error:
             raise InexactOracle(i, error.best, error.bound, error.reason) from None
         listed, counts = alone.local_parts(output)
@@ -163,15 +161,9 @@ class PythonSpace:
 
     def soft(self, i: int, theta: np.ndarray, mu: float) -> float:
         """Exp-oracle of example i."""
-        value, marginals = self.structure.marginals(i, self._cut(i, theta), mu)
+        value, marginals = self.structure.marginals(i, self.structure.cut(theta, i), mu)
         theta[:] = np.concatenate([m.ravel() for m in marginals])
         return value
-
-    def _cut(self, i: int, theta: np.ndarray) -> tuple[np.ndarray, ...]:
-        """A local theta as the example's own part arrays."""
-        pieces = np.split(theta, self.structure.layout.before[1:, i])
-        kinds = zip(pieces, self.structure.shapes, self.structure.spans(), strict=True)
-        return tuple(p.reshape(shape if span is None else (-1, *shape[1:])) for p, shape, span in kinds)
 
 
 def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> MapRows | KernelRows:

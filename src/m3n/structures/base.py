@@ -31,6 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from m3n.compiled.jit import for_space
 from m3n.compiled.oracles import driver
 from m3n.compiled.oracles.hooks import ORACLES, STEPS, implemented
 from m3n.packed import SERIAL, Threads
@@ -90,19 +91,28 @@ class Structure(ABC):
 
     def best(self, example: int, theta: Parts) -> np.ndarray | Sequence[int]:
         """Max-oracle of one example: the parts of its best output, in any order. ``theta``, its own, is left alone."""
-        if not self._defines("hard") and self._compiled("best") is None:
+        if self._defines("hard"):
+            alone, _ = self.select(np.array([example]))
+            parts, counts = alone.local_parts(alone.hard(theta)[1])
+            return parts[0, : counts[0]]
+        space = self._compiled("best")
+        if space is None:
             raise TypeError(f"{type(self).__name__} defines neither best, for one example, nor hard, for all of them")
-        alone, _ = self.select(np.array([example]))
-        parts, counts = alone.local_parts(alone.hard(theta)[1])
-        return parts[0, : counts[0]]
+        found = np.empty(self._most[example], np.int64)
+        return found[: for_space(driver.best_one, space)(space, example, _joined(theta), found)]
 
     def marginals(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
         """Exp-oracle of one example: mu log sum exp(score/mu), and the marginals of its own parts."""
-        if not self._defines("soft") and self._compiled("soft") is None:
+        if self._defines("soft"):
+            alone, _ = self.select(np.array([example]))
+            values, parts = alone.soft(tuple(array.copy() for array in theta), mu)
+            return float(values[0]), parts
+        space = self._compiled("soft")
+        if space is None:
             raise TypeError(f"{type(self).__name__} has no exp-oracle: it defines neither marginals nor soft")
-        alone, _ = self.select(np.array([example]))
-        values, parts = alone.soft(tuple(array.copy() for array in theta), mu)
-        return float(values[0]), parts
+        joined = _joined(theta)
+        value = for_space(driver.soft_one, space)(space, example, joined, mu)
+        return float(value), self.cut(joined, example)
 
     def smoothed(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
         """max over mean parts m of <theta, m> + mu h(m), and m, for a structure without a quick exp-oracle.
@@ -133,10 +143,11 @@ class Structure(ABC):
 
         def lane(low: int, high: int) -> None:
             if steps is not None:
-                driver.hard_in_steps(space, *steps, *room, low, high, values, packed)
+                for_space(driver.hard_in_steps, space)(space, *steps, *room, low, high, values, packed)
                 return
             if space is not None:
-                driver.hard(space, _flat(theta), *self.layout, *room, low, high, values, packed)
+                ask = for_space(driver.hard, space)
+                ask(space, _flat(theta), *self.layout, *room, low, high, values, packed)
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
@@ -166,7 +177,8 @@ class Structure(ABC):
             pairs = zip(theta, shared, strict=True)
             counts = [np.zeros(array.size) if common else array.reshape(-1) for array, common in pairs]
             if space is not None:
-                driver.soft(space, _flat(theta), *self.layout, shared, low, high, mu, amounts, values, tuple(counts))
+                pass_of = for_space(driver.soft, space)
+                pass_of(space, _flat(theta), *self.layout, shared, low, high, mu, amounts, values, tuple(counts))
                 return counts
             for i in range(low, high):
                 values[i], found = ask(i, self.own(theta, i), mu)
@@ -331,6 +343,11 @@ class Structure(ABC):
         pairs = zip(theta, self.spans(), strict=True)
         return tuple(array if span is None else array[span[example] : span[example + 1]] for array, span in pairs)
 
+    def cut(self, flat: np.ndarray, example: int) -> Parts:
+        """The own theta of an example from one flat vector: views of it in the shapes of ``own``."""
+        kinds = zip(np.split(flat, self.layout.before[1:, example]), self.shapes, self.spans(), strict=True)
+        return tuple(part.reshape(shape if span is None else (-1, *shape[1:])) for part, shape, span in kinds)
+
     @cached_property
     def layout(self) -> Layout:
         """Where arrays stand in the own theta of every example."""
@@ -408,7 +425,7 @@ class Structure(ABC):
 
         def lane(low: int, high: int) -> np.ndarray:
             counts = np.empty(len(shared))
-            driver.soft_in_steps(space, own, first, shared, low, high, mu, weights, values, counts)
+            for_space(driver.soft_in_steps, space)(space, own, first, shared, low, high, mu, weights, values, counts)
             return counts
 
         counts = np.sum(threads.run(lane, threads.lanes(self._effort)), axis=0)

@@ -45,6 +45,18 @@ def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, 
 
 
 @compiled
+def best_one(space, i, theta, parts):
+    """Max-oracle of one example: the number of parts of its best output, written to ``parts``."""
+    return best_of(space, i, theta, parts, workspace(space))[1]
+
+
+@compiled
+def soft_one(space, i, theta, mu):
+    """Exp-oracle of one example, over ``theta``."""
+    return soft_of(space, i, theta, mu, workspace(space))
+
+
+@compiled
 def keep(parts, number, packed, first, after):
     """As many parts as there is room for from ``first`` on, -1 for those that are missing."""
     for k in range(after - first):
