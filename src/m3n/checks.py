@@ -57,7 +57,10 @@ def total_score(theta: Parts, parts: Parts) -> float:
 
 
 def check_structure(structure: Structure, theta: Parts, mu: float, rtol: float = 1e-9) -> None:
-    """Compare both oracles and ``log_size`` with enumeration.
+    """Compare the oracles that a structure offers, and ``log_size``, with enumeration.
+
+    A smoothed maximum with a prox of the structure's own must lie between the maximum and mu times its diameter above,
+    and its answer among the mixtures of outputs: otherwise dual values would be false.
 
     Parameters
     ----------
@@ -77,6 +80,10 @@ def check_structure(structure: Structure, theta: Parts, mu: float, rtol: float =
     np.testing.assert_allclose(values, best, rtol=rtol, atol=rtol * scale, err_msg="value of the max-oracle")
     found = total_score(theta, structure.encode(labelling))
     np.testing.assert_allclose(found, best.sum(), rtol=rtol, atol=rtol * scale, err_msg="score of the argmax")
+    if "smoothed" in structure.oracles:
+        _check_smoothed(structure, theta, mu, rtol * scale)
+    if "soft" not in structure.oracles:
+        return
     expected, marginals = brute_force(structure, theta, mu)
     values, found_marginals = structure.soft(tuple(a.copy() for a in theta), mu)
     np.testing.assert_allclose(values, expected, rtol=rtol, atol=rtol * scale, err_msg="value of the exp-oracle")
@@ -86,6 +93,26 @@ def check_structure(structure: Structure, theta: Parts, mu: float, rtol: float =
         np.testing.assert_allclose(a, b, rtol=0, atol=accuracy, err_msg=f"marginals of part array {k}")
     sizes = [sum(1 for _ in structure.enumerate(i)) for i in range(structure.n)]
     np.testing.assert_allclose(structure.log_size(), np.log(sizes), atol=1e-9, err_msg="log_size")
+
+
+def _check_smoothed(structure: Structure, theta: Parts, mu: float, atol: float) -> None:
+    from scipy.optimize import nnls  # slow to load
+
+    best, diameters = structure.hard(theta)[0], structure.diameter()
+    for i in range(structure.n):
+        alone, _ = structure.select(np.array([i]))
+        value, mean = structure.smoothed(i, structure.own(theta, i), mu)
+        assert best[i] - atol <= value <= best[i] + mu * diameters[i] + atol, (
+            f"example {i}: the smoothed maximum is {value}, outside of {best[i]}..{best[i] + mu * diameters[i]}"
+        )
+        outputs = [_flat(alone.encode(y)) for y in structure.enumerate(i)]
+        equations = np.vstack([np.transpose(outputs), np.ones(len(outputs))])
+        distance = nnls(equations, np.append(_flat(mean), 1.0))[1]
+        assert distance < 1e-8, f"example {i}: the smoothed answer is {distance:.2g} away from all mixtures of outputs"
+
+
+def _flat(parts: Parts) -> np.ndarray:
+    return np.concatenate([part.ravel() for part in parts])
 
 
 def check_gradient(structure: Structure, theta: Parts, mu: float, seed: int = 0) -> float:
@@ -141,7 +168,7 @@ def check_adjoint(features: FeatureMap, seed: int = 0) -> None:
 
 
 def check_problem(problem: Problem, seed: int = 0) -> None:
-    """Compare a whole problem with enumeration: loss, primal, exp-oracle, radius. A test for own losses and structures.
+    """Compare a whole problem with enumeration: loss, primal, exp-oracle if there is one, radius. For own losses, too.
 
     Parameters
     ----------
@@ -169,7 +196,8 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
         expected += weights / weights.sum() @ psi / problem.n
         radius = max(radius, max(problem.inner(vector, vector) for vector in psi) ** 0.5)
     np.testing.assert_allclose(problem.hard(w).value, np.mean(values), rtol=1e-9, err_msg="value of the max-oracle")
-    np.testing.assert_allclose(problem.soft(w, 1.0).vector, expected, atol=1e-9, err_msg="expected features")
+    if "soft" in problem.oracles:
+        np.testing.assert_allclose(problem.soft(w, 1.0).vector, expected, atol=1e-9, err_msg="expected features")
     assert radius <= problem.radius * (1 + 1e-9), f"|psi| reaches {radius}, but the radius claims {problem.radius}"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from m3n import MissingOracle, Problem, minimize
-from m3n.checks import brute_force, total_score
+from m3n.checks import brute_force, check_problem, check_structure, total_score
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.hooks import best, workspace
 from m3n.features import Dense
@@ -89,6 +89,18 @@ def test_oracles_agree_with_enumeration(random):
         np.testing.assert_allclose(structure.score(theta, packed), values)
         assert total_score(theta, structure.encode(packed)) == pytest.approx(values.sum())
         assert np.array_equal(structure.pack(structure.unpack(packed)), packed)
+
+
+def test_the_public_checks_take_a_structure_with_best_alone(random):
+    check_structure(Matching(SIZES), (random.normal(size=17),), mu=1.0)
+    check_problem(matching_problem())
+
+    class Greedy(Matching):
+        def best(self, example, theta):
+            return [int(theta[0].argmax())] if theta[0].max() > 0.0 else []
+
+    with pytest.raises(AssertionError, match="value of the max-oracle"):
+        check_structure(Greedy(SIZES), (np.ones(17),), mu=1.0)
 
 
 def test_selections_and_lists(random):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from m3n import MissingOracle, Problem, minimize
+from m3n.checks import check_gradient, check_problem, check_structure
 from m3n.features import Dense
 from m3n.losses import PartLoss
 from m3n.solvers import LBFGS, ExcessiveGap, ExponentiatedGradient, Extragradient
@@ -64,6 +65,28 @@ def test_the_smoothed_oracle_is_within_its_diameter(random):
         step = 1e-6 * random.normal(size=problem.dim)
         slope = (problem.soft(w + step, mu).value - problem.soft(w - step, mu).value) / 2
         assert slope == pytest.approx(-answer.vector @ step, rel=1e-4, abs=1e-12)
+
+
+def test_the_public_checks_know_a_smoothed_oracle(random):
+    theta = (random.normal(size=(9, 4)),)
+    for mu in (1e-2, 1.0):
+        check_structure(Choice(9, 4), theta, mu)
+    check_gradient(Choice(9, 4), (0.1 * theta[0],), mu=1.0)  # all of the simplex: the value is smooth there
+    check_problem(problem_of_choices())
+
+    class Outside(Choice):
+        def smoothed(self, example, theta, mu):
+            value, (m,) = super().smoothed(example, theta, mu)
+            return value, (1.01 * m,)
+
+    class Below(Choice):
+        def smoothed(self, example, theta, mu):
+            value, parts = super().smoothed(example, theta, mu)
+            return value - 2.0 * mu, parts
+
+    for wrong, message in ((Outside, "away from all mixtures of outputs"), (Below, "the smoothed maximum is")):
+        with pytest.raises(AssertionError, match=message):
+            check_structure(wrong(9, 4), theta, mu=1.0)
 
 
 @pytest.mark.parametrize("solver", [ExcessiveGap(), Extragradient(), ExponentiatedGradient()], ids=str)

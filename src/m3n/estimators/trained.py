@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -49,7 +50,7 @@ FREE = (
 )  # fmt: skip
 
 
-class Trained(Declared):
+class Trained(Declared, ABC):
     """An estimator that minimises an objective of the family, with a certificate.
 
     Parameters
@@ -201,17 +202,17 @@ class Trained(Declared):
 
     # what an estimator must say, or may
 
+    @abstractmethod
     def _read(self, reader: Any, X: Any, y: Any) -> Examples:
         """The examples, read by a new reader."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _setup(self, examples: Examples, node: Any) -> Setup:
         """Structure and features of examples, around the map that ``_attribute_map`` made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         """Weights by the names of attributes; those of the map of attributes, as they are, as ``coef_``."""
-        raise NotImplementedError
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file must hold besides parameters, reader and declared arrays; refuses what it cannot hold."""

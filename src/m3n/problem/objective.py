@@ -81,7 +81,6 @@ class Objective:
     name = "this problem"
     rescale = "margin"
     relaxed = False
-    visitable = False  # whether examples can be visited one by one
 
     def __init__(self, whole: Pass, lam: float, *, l1: float = 0.0, n_jobs: int | None = None):
         self._whole = whole

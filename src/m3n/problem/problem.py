@@ -53,8 +53,6 @@ class Problem(Objective):
         Oracle calls so far, counted in examples.
     """
 
-    visitable = True
-
     def __init__(
         self,
         structure: Structure,
@@ -94,11 +92,6 @@ class Problem(Objective):
                 f"{type(self.features).__name__} has an inner product of its own: an l1 penalty on its coefficients "
                 "would depend on how it writes them; use l1=0"
             )
-
-    @property
-    def oracles(self) -> frozenset[str]:
-        """The oracles that the structure answers, and the objective can use."""
-        return self.structure.oracles & {"hard"} if self.rescale == "slack" else self.structure.oracles
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two weight vectors, the feature map's."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from m3n.problem import Objective
+from m3n.problem import Objective, Problem
 
 
 class State(Protocol):
@@ -135,7 +135,7 @@ class Solver(Generic[S]):
     def fits(self, problem: Objective) -> bool:
         """Whether it can minimise the problem's kind of objective, with the oracles that the problem offers."""
         kind = (self.rescales or problem.rescale == "margin") and self.takes_l1 == bool(problem.l1)
-        able = self.oracles(problem.temperature) is not None and (problem.visitable or not self.visits)
+        able = self.oracles(problem.temperature) is not None and (isinstance(problem, Problem) or not self.visits)
         return kind and able and not self.missing(problem)
 
     def init(self, problem: Any) -> S:
