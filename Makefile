@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/ready
 RIVALS := rivals.txt
 
-.PHONY: demo test lint bench bench-rivals docs format clean
+.PHONY: demo test lint bench bench-rivals docs wheel format clean
 
 demo: $(READY)
 	$(BIN)/m3n demo
@@ -34,8 +34,13 @@ bench-rivals:
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 
+# A wheel with machine code for common processors of this platform, so that nothing is compiled where it is installed.
+wheel: $(READY)
+	$(BIN)/python -m m3n.compiled.ship build/machine_code
+	M3N_MACHINE_CODE=$(CURDIR)/build/machine_code $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
 clean:
-	rm -rf .venv build benchmarks/.venv-rivals
+	rm -rf .venv build dist benchmarks/.venv-rivals
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv .venv

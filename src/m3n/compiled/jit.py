@@ -1,73 +1,130 @@
 """The one place that decides how the inner loops are compiled.
 
-Every one is a module-level function on plain arrays, so Numba can cache its machine code on disk. Set
-``M3N_KERNEL_CACHE=0`` to switch that cache off (for example where many processes start at the same moment on a
-network file system).
-
-Numba takes cached code for good as long as the function's own file is unchanged. Ours call those of other files, so all
-are stamped with a fingerprint of this folder and its rooms: a change anywhere compiles everything anew, after an update
-of the package too.
+Every one is a module-level function on plain arrays. ``compiled`` marks those that Python calls: they become machine
+code, together with all that they call, and are kept on disk (``store``). ``inner`` marks those that only compiled code
+calls. A ``compiled`` function may be called by others, too; there it is linked like an inner one.
 
 ``contract`` lets the compiler fuse multiply and add. No other fast-math flag is set: the recursions rely on
 infinities, and a reordered sum would break "same seed, same result".
 """
 
-import hashlib
-import os
-import pickle
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache
-from pathlib import Path
+from functools import cache, cached_property
 from typing import Any
 
 from numba import njit
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
 
-CACHE = os.environ.get("M3N_KERNEL_CACHE", "1") != "0"
+from m3n.compiled import store
+from m3n.compiled.ahead import progress
+from m3n.compiled.linking import pipelines
+from m3n.compiled.signatures import text_of
+
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
 
-# for long helpers that serve one function: compiled once, as part of it, and not a second time on their own
+# for long helpers that serve one function: part of it before any types are known
 inlined = njit(inline="always", **OPTIONS)
+
+
+def _inner_pipeline(*arguments: Any) -> Any:
+    return pipelines()[0](*arguments)
+
+
+def _entry_pipeline(*arguments: Any) -> Any:
+    return pipelines()[1](*arguments)
+
+
+# for functions that are chosen by the types of their arguments (``numba.extending.overload``)
+CHOSEN = {"pipeline_class": _inner_pipeline}
+
+
+class Inner(CPUDispatcher):
+    """A function that only compiled code calls."""
+
+    def __init__(self, py_func: Callable[..., Any]):
+        options = {"nopython": True, "boundscheck": None, **OPTIONS}
+        super().__init__(py_func, targetoptions=options, pipeline_class=_inner_pipeline)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep it for callers; Python does not see it."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        name = f"{self.py_func.__module__}.{self.py_func.__name__}"
+        raise TypeError(
+            f"{name} is a part of other compiled functions, without machine code of its own: "
+            "mark it as compiled to call it from Python"
+        )
+
+
+class Compiled(CPUDispatcher):
+    """A function that Python calls; compiled code gets its inner form."""
+
+    def __init__(self, py_func: Callable[..., Any], kept: bool = True):
+        options = {"nopython": True, "boundscheck": None, **OPTIONS}
+        super().__init__(py_func, targetoptions=options, pipeline_class=_entry_pipeline)
+        self.name, self.kept = f"{py_func.__module__}:{py_func.__qualname__}", kept
+
+    @cached_property
+    def inner(self) -> Inner:
+        """The function as compiled code calls it."""
+        return Inner(self.py_func)
+
+    def compile(self, sig: Any) -> Any:
+        """The function for arguments of some types: from memory, from disk, or compiled."""
+        with global_compiler_lock:
+            kinds = tuple(normalize_signature(sig)[0])
+            if kinds not in self.overloads:
+                types = text_of(kinds)
+                progress.note(self.name, types)
+                if not (self.kept and self._load(kinds, types)):
+                    self._make(kinds, types)
+            return self.overloads[kinds].entry_point
+
+    def _load(self, kinds: tuple[Any, ...], types: str) -> bool:
+        self.targetctx.refresh()
+        found = store.load(self.name, types, self.targetctx)
+        if found is not None:
+            self._cache_hits[kinds] += 1
+            self.add_overload(found)
+        return found is not None
+
+    def _make(self, kinds: tuple[Any, ...], types: str) -> None:
+        if not self.kept:
+            super().compile(kinds)
+            return
+        with progress.compiling(self.name, types), store.turn(self.name, types):
+            if not self._load(kinds, types):  # another process may have made it meanwhile
+                super().compile(kinds)
+                store.save(self.name, types, self.overloads[kinds])
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types of a call by compiled code."""
+        return self.inner.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """What such a call is linked to."""
+        return self.inner.get_overload(sig)
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called with arguments of new types."""
-    dispatcher = njit(cache=CACHE, **OPTIONS)(function)
-    if CACHE:
-        with suppress(AttributeError):  # not public in Numba; a test notices if the stamp is lost
-            file = dispatcher._cache._cache_file
-            file._source_stamp = (file._source_stamp, fingerprint())
-            file._load_index = _forgiving(file._load_index)
-    return dispatcher
+    return Compiled(function)
 
 
-def _forgiving(load_index: Callable[[], Any]) -> Callable[[], Any]:
-    """An index that names types which are no longer there is an old one: nothing in it is of use."""
-
-    def load() -> Any:
-        try:
-            return load_index()
-        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
-            return {}
-
-    return load
+def inner(function: Callable[..., Any]) -> Any:
+    """Compile a function as a part of those that call it."""
+    return Inner(function)
 
 
 @cache
 def uncached(dispatcher: Any) -> Any:
-    """The same function without a cache on disk, for code that the fingerprint does not know."""
-    return njit(**OPTIONS)(dispatcher.py_func)
+    """The same function without a file on disk, for code that the fingerprint does not know."""
+    return Compiled(dispatcher.py_func, kept=False)
 
 
 def for_space(dispatcher: Any, space: Any) -> Any:
     """The function to call with a structure's space: a change of foreign code must not meet old machine code."""
     return dispatcher if type(space).__module__.startswith("m3n.") else uncached(dispatcher)
-
-
-@cache
-def fingerprint() -> str:
-    """A hash of the sources of all compiled code."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

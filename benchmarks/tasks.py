@@ -1,0 +1,65 @@
+"""What people do first, each with little data: the tasks whose compilation is measured and recorded."""
+
+from __future__ import annotations
+
+SENTENCES = """
+import random
+draw = random.Random(0)
+X = [[{"w": draw.choice("abcdefgh"), "p": str(i % 3)} for i in range(draw.randint(3, 9))] for _ in range(50)]
+y = [["N" if token["w"] < "d" else "V" for token in sentence] for sentence in X]
+"""
+COLUMNS = """
+import random, sys
+from pathlib import Path
+from m3n.cli import main
+draw = random.Random(0)
+words = ["the", "old", "Man", "sees", "a", "Boat", "on", "Rhine"]
+tags = {"the": "O", "old": "O", "Man": "B-PER", "sees": "O", "a": "O", "Boat": "B-THING", "on": "O", "Rhine": "B-LOC"}
+with open("data.txt", "w") as file:
+    for _ in range(200):
+        for word in draw.choices(words, k=draw.randint(3, 12)):
+            file.write(f"{word} {tags[word]}\\n")
+        file.write("\\n")
+def m3n(*arguments):
+    sys.argv[1:] = arguments
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, end.code
+"""
+TASKS = {
+    "tagging": SENTENCES + "import m3n\nm3n.SequenceTagger().fit(X, y).predict(X)",
+    "crf": SENTENCES + "import m3n\nm3n.SequenceTagger(objective='crf').fit(X, y).predict(X)",
+    "drop-in": SENTENCES
+    + "from m3n.compat.sklearn_crfsuite import CRF\nCRF(c1=0.1, c2=0.1, max_iterations=20).fit(X, y).predict(X)"
+    + "\nmodel = CRF(c2=0.1).fit(X, y)\nmodel.predict(X)\nmodel.predict_marginals(X)",
+    "segments": """
+import m3n
+X = [[["Ada", "capital"], ["Lovelace", "capital"], ["wrote"]], [["to"], ["Charles", "capital"]]] * 5
+y = [[(0, 2, "name")], [(1, 2, "name")]] * 5
+m3n.SegmentTagger(lam=0.01).fit(X, y).predict(X)
+""",
+    "labels": """
+import numpy as np
+import m3n
+draw = np.random.default_rng(0)
+X = draw.normal(size=(40, 5))
+Y = (X[:, :3] + draw.normal(size=(40, 3)) > 0).astype(int)
+m3n.MultilabelClassifier(lam=0.01).fit(X, Y).predict(X)
+""",
+    "graphs": """
+import numpy as np
+import m3n
+picture = np.random.default_rng(0).random((6, 6))
+X, y = [m3n.grid_graph(picture)] * 3, [(picture > 0.5).astype(int)] * 3
+m3n.GraphLabeler(lam=0.01).fit(X, y).predict(X)
+""",
+    "command": COLUMNS
+    + """
+m3n("train", "data.txt", "-m", "x.m3n", "--quiet")
+m3n("predict", "x.m3n", "data.txt", "--output", "out.txt")
+m3n("evaluate", "x.m3n", "data.txt")
+""",
+    "compare": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['compare', '--max-seconds', '1']\nmain()",
+    "demo": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['demo']\nmain()",
+}
