@@ -11,6 +11,7 @@ import m3n
 from m3n.cli.options import (
     DataFile,
     Delimiter,
+    FirstFeature,
     Format,
     Jobs,
     Json,
@@ -54,6 +55,9 @@ def _options(
 def train(
     data: DataFile,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model.", show_default=False)],
+    task: Annotated[
+        str, typer.Option(help="What to learn: sequences, labels (sets of labels, svmlight) or graphs (JSON lines).")
+    ] = "sequences",
     template: Annotated[
         Path | None,
         typer.Option(
@@ -91,37 +95,41 @@ def train(
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
+    first_feature: FirstFeature = None,
     jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of solvers that draw random numbers.", min=0)] = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from labelled sequences; write the model and say how near to the optimum it is.
+    """Learn from labelled sequences, sets of labels or graphs; write the model and say how near to the optimum it is.
 
     Ctrl-C ends training early: the best model so far is saved, with its certificate.
     """
     from m3n.cli import train as command
-    from m3n.cli.sequences import Reading, templates_for, width_of
+    from m3n.cli.inputs import Reading, templates_for
     from m3n.cli.settings import parse_solver, parse_strength
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
-    reading = Reading(format, delimiter, label)
+    reading = Reading(format, delimiter, label, first_feature)
+    with blaming("--task"):
+        form = command.estimator_for(task)._form
     with blaming("DATA"):
-        found = reading.labelled(data)
+        found = reading.labelled(data, form)
     with blaming("--lam"):
         strength = parse_strength(lam, len(found.y or []))
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
-        held_out = None if test is None else reading.labelled(test, width_of(found.X))
+        held_out = None if test is None else reading.labelled(test, form, found)
     settings: dict[str, Any] = {
-        "objective": objective, "loss": loss, "lam": strength, "l1": l1, "observed_only": observed_only,
-        "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol, "max_passes": max_passes,
-        "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs, "random_state": seed,
+        "templates": templates, "objective": objective, "loss": loss, "lam": strength, "l1": l1,
+        "observed_only": observed_only, "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol,
+        "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
+        "random_state": seed,
     }  # fmt: skip
-    wishes = command.Wishes(model, reading, templates, settings, test, report, json, quiet)
+    wishes = command.Wishes(model, task, settings, test, report, json, quiet)
     with blaming("train"):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
@@ -140,19 +148,23 @@ def predict(
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per sequence.")] = False,
+    first_feature: FirstFeature = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per example.")] = False,
 ) -> None:
-    """Label sequences: the columns of the file and one more, or the labels alone for other formats."""
+    """Label new examples: the columns of the file and one more, or the labels alone for other formats.
+
+    Label sets: svmlight files, a line of labels each. Graphs: JSON lines.
+    """
     from m3n.cli import predict as command
-    from m3n.cli.sequences import Reading, load_tagger
+    from m3n.cli.inputs import Reading
 
     check_outputs(output=output)
     wanted = command.Wanted(n_best, marginals, confidence, json)
     with blaming("--model"):
-        tagger = load_tagger(model)
+        fitted = m3n.load(model)
     with blaming("DATA"):
-        found = Reading(format, delimiter, label).for_model(data, tagger)
-        command.run(tagger, found, output, wanted)
+        found = Reading(format, delimiter, label, first_feature).for_model(data, fitted)
+        command.run(fitted, found, output, wanted)
 
 
 @app.command()
@@ -170,16 +182,19 @@ def evaluate(
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
+    first_feature: FirstFeature = None,
     json: Json = False,
 ) -> None:
-    """Score labels: accuracy, a table per label, and the F1 of chunks as conlleval counts it."""
+    """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets."""
     from m3n.cli import evaluate as command
-    from m3n.cli.sequences import Reading
+    from m3n.cli.inputs import Reading
 
+    with blaming("--model"):
+        fitted = None if model is None else m3n.load(model)
     with blaming("DATA"):
-        gold, found = command.labels_of(data, model, Reading(format, delimiter, label))
+        gold, found = command.labels_of(data, fitted, Reading(format, delimiter, label, first_feature))
     with blaming("--scheme"):
-        command.run(gold, found, scheme, json)
+        command.run(gold, found, scheme, json, fitted)
 
 
 @app.command()

@@ -24,7 +24,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters. Default: what the file looks like.",
+        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets. "
+        "Default: what the file looks like.",
         show_default=False,
     ),
 ]
@@ -32,6 +33,15 @@ Delimiter = Annotated[
     str | None, typer.Option(help="What separates columns. Default: blanks and tabs.", show_default=False)
 ]
 Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
+FirstFeature = Annotated[
+    int | None,
+    typer.Option(
+        help="svmlight: the number of the first feature. Default: 0 if it occurs, else 1.",
+        min=0,
+        max=1,
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
 Objective = Annotated[str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")]

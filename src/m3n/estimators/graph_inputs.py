@@ -68,20 +68,24 @@ class GraphReader(PlainReader):
 
     def read(self, X: Sequence[Any]) -> Graphs:
         """Read graphs of the kind that ``fit`` saw."""
-        read = [_example(example, i) for i, example in enumerate(X)]
-        for i, (nodes, edges, pairs) in enumerate(read):
-            _check(nodes, edges, pairs, i)
-            _same("node", nodes.shape[1], self.width, i)
-            if (pairs is None) != (self.pair_width is None):
-                raise ValueError(f"graph {i}: either all graphs have edge features or none of them")
-            if pairs is not None:
-                _same("edge", pairs.shape[1], self.pair_width or 0, i)
+        read = [self.read_one(example, i) for i, example in enumerate(X)]
         counts = np.array([nodes.shape[0] for nodes, _, _ in read], dtype=np.int64)
         stacked = _stack([nodes for nodes, _, _ in read], self.width)
         pairs = None
         if self.pair_width is not None:
             pairs = _stack([pairs for _, _, pairs in read if pairs is not None], self.pair_width)
         return Graphs(stacked, counts, [edges for _, edges, _ in read], pairs)
+
+    def read_one(self, example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
+        """Node features, edges and edge features of graph i, checked."""
+        nodes, edges, pairs = _example(example, i)
+        _check(nodes, edges, pairs, i)
+        _same("node", nodes.shape[1], self.width, i)
+        if (pairs is None) != (self.pair_width is None):
+            raise ValueError(f"graph {i}: either all graphs have edge features or none of them")
+        if pairs is not None:
+            _same("edge", pairs.shape[1], self.pair_width or 0, i)
+        return nodes, edges, pairs
 
 
 def node_labels(y: Any, X: Sequence[Any]) -> list[Any]:
@@ -154,7 +158,10 @@ def _example(example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
             f"graph {i}: expected (node features, edges), (node features, edges, edge features) or a networkx graph, "
             f"got {type(example).__name__}"
         )
-    edges = np.asarray(example[1])
+    try:
+        edges = np.asarray(example[1])
+    except ValueError:
+        raise ValueError(f"graph {i}: edges must be pairs of node numbers") from None
     edges = edges.reshape(0, 2) if edges.size == 0 else edges
     pairs = None if len(example) == 2 else _matrix(example[2], f"graph {i}: edge features")
     return _matrix(example[0], f"graph {i}: node features"), edges, pairs

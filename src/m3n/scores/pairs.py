@@ -51,7 +51,7 @@ class Pairs:
         flat = chain(chain.from_iterable(gold), chain.from_iterable(predicted))
         codes, found = numbered(flat, 2 * int(lengths.sum()))
         found = _plain(found)
-        ordered = _sorted(found) if classes is None else _distinct(classes, found)
+        ordered = ordered_labels(found, classes)
         rank = {label: k for k, label in enumerate(ordered)}
         codes = np.array([rank[label] for label in found], dtype=np.int64)[codes]
         half = len(codes) // 2
@@ -92,14 +92,21 @@ def _plain(labels: Iterable[Label]) -> list[Label]:
     return [label.item() if isinstance(label, np.generic) else label for label in labels]
 
 
-def _sorted(labels: list[Label]) -> list[Label]:
-    try:
-        return sorted(labels)
-    except TypeError:
-        raise ValueError("labels must be all strings or all numbers; found both") from None
+def ordered_labels(found: Iterable[Label], classes: Iterable[Label] | None) -> list[Label]:
+    """The labels in the wanted order, in which all that occur must be; without one these in ascending order.
 
-
-def _distinct(classes: Iterable[Label], found: list[Label]) -> list[Label]:
+    Parameters
+    ----------
+    found : iterable of labels
+        Those that occur, once each.
+    classes : iterable of labels or None
+        All labels in the wanted order.
+    """
+    if classes is None:
+        try:
+            return sorted(found)
+        except TypeError:
+            raise ValueError("labels must be all strings or all numbers; found both") from None
     ordered = _plain(classes)
     if len(set(ordered)) < len(ordered):
         raise ValueError("classes must not name a label twice")

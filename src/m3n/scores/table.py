@@ -81,10 +81,20 @@ class Scores:
         return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, position: str = "token", example: str = "sequence") -> str:
+        """A table for people.
+
+        Parameters
+        ----------
+        position, example : str
+            What has a label, and what all of its labels belong to.
+        """
         total = Row("all", self.precision, self.recall, self.f1, *_totals(self.rows))
         lines = [_cells(row) for row in self.rows] + [_cells(total)]
         table = _aligned([["", "precision", "recall", "F1", "gold", "predicted"], *lines])
-        shares = {"tokens": self.accuracy, "sequences": self.sequence_accuracy}
+        shares = {f"{position}s": self.accuracy, f"{example}s": self.sequence_accuracy}
         right = ", ".join(f"{name} {share:.2%}" for name, share in shares.items())
         return "\n".join([*table, f"right: {right}; mean F1 of the rows {100 * self.macro_f1:.2f}"])
 

@@ -1,18 +1,21 @@
-"""Sequences for commands: read a file as the model wants it, and score its labels."""
+"""Examples for commands: read a file as the model wants it, and score its labels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from m3n.estimators import load
-from m3n.estimators.forms import form_of
+from m3n.estimators.forms import GRAPHS, SEQUENCES, SETS, Form, form_of
+from m3n.estimators.graph_inputs import GraphReader
+from m3n.estimators.inputs import SequenceReader
 from m3n.features import Templates, word_templates
-from m3n.io import Data, Sentences, read_sequences, read_template
+from m3n.io import Data, Sentences, read_graphs, read_label_sets, read_sequences, read_template
 from m3n.io.files import Source, hold, name_of
 from m3n.io.schemes import PREFIXES
-from m3n.scores import Scores, chunk_scores, token_scores
+from m3n.scores import Scores, chunk_scores, set_scores, token_scores
 
 SCHEMES = ("auto", "conll", "iob1", "iob2", "bioes", "none")
 
@@ -29,38 +32,78 @@ class Reading:
         What separates columns.
     label : int
         The column of the label.
+    first_feature : int or None
+        The number of the first feature, for sets of labels; None looks whether 0 occurs.
     """
 
     format: str | None = None
     delimiter: str | None = None
     label: int = -1
+    first_feature: int | None = None
 
-    def labelled(self, path: Source, width: int | None = None) -> Data:
-        """The sequences of a file with labels.
+    def labelled(self, path: Source, form: Form = SEQUENCES, like: Data | None = None) -> Data:
+        """The examples of a file with labels.
 
         Parameters
         ----------
         path : Path
             The file.
-        width : int, optional
-            How many features those of SVM-hmm have.
+        form : Form
+            Whether it holds sequences, sets of labels or graphs.
+        like : Data, optional
+            Other examples, as many features as which these must have.
         """
-        data = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
+        self._check(form)
+        width = None if like is None else width_of(like.X)
+        if form is SETS:
+            labels = None if like is None else set(chain.from_iterable(like.y or []))
+            data = Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), *form.formats)
+        elif form is GRAPHS:
+            data = Data(*read_graphs(path, _graph_check(like)), *form.formats)
+        else:
+            data = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
         if data.y is None:
             raise ValueError(f"{name_of(path)} has no labels to learn from or to compare with")
-        return Data(_columns(data.X), data.y, data.format)
+        return Data(_columns(data.X), data.y, data.format) if form is SEQUENCES else data
 
-    def for_model(self, path: Source, model: Any) -> Data:
-        """The sequences of a file with or without labels; the number of columns tells which.
+    def for_model(self, path: Source, model: Any, *, scored: bool = False) -> Data:
+        """The examples of a file in a format of the model's form, with labels or without.
 
         Parameters
         ----------
         path : Path
             The file.
-        model : SequenceTagger or SegmentTagger
+        model : estimator
             The model that will read them.
+        scored : bool
+            Whether labels are wanted, to compare others with them.
         """
-        source, reader = hold(path), model.reader_
+        form = form_of(model)
+        self._check(form)
+        if form is SETS:
+            labels, width = model.classes_.tolist() if scored else None, model.n_features_in_
+            read = read_label_sets(path, width=width, labels=labels, first=self.first_feature)
+            data = Data(*read, *form.formats)
+        elif form is GRAPHS:
+            data = Data(*read_graphs(path, model.reader_.read_one), *form.formats)
+        else:
+            data = self._sequences(path, model.reader_)
+        if scored and data.y is None:
+            raise ValueError(f"{name_of(path)} has no labels to compare with")
+        return data
+
+    def _check(self, form: Form) -> None:
+        """Refuse settings of sequences where there are none."""
+        if "columns" in form.formats:
+            return
+        if self.format not in (None, *form.formats):
+            raise ValueError(f"{form.kind} come in the format {' or '.join(form.formats)}, not {self.format}")
+        if self.delimiter is not None or self.label != -1:
+            raise ValueError(f"--delimiter and --label are for columns, and {form.kind} have none")
+
+    def _sequences(self, path: Source, reader: SequenceReader) -> Data:
+        """Sequences with or without labels; the number of columns tells which."""
+        source = hold(path)
         if reader.kind != "columns":
             data = read_sequences(source, self.format, delimiter=self.delimiter, width=reader.width)
             if isinstance(data.X, Sentences):
@@ -76,6 +119,14 @@ class Reading:
             return self.labelled(source)
         wanted = f"the model was trained on {_count(reader.columns)}, which a label may follow"
         raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
+
+
+def _graph_check(like: Data | None) -> Callable[[Any, int], Any]:
+    """What refuses graphs that are not as the first one is, of these data or of others."""
+    reader = GraphReader()
+    if like is not None:
+        reader.fit(like.X[:1])
+    return lambda graph, i: reader.fit([graph]) if i == 0 and like is None else reader.read_one(graph, i)
 
 
 def _count(columns: int) -> str:
@@ -97,9 +148,11 @@ def width_of(X: Any) -> int | None:
 
     Parameters
     ----------
-    X : sequences
+    X : inputs
         What was read.
     """
+    if hasattr(X, "shape"):
+        return int(X.shape[1])
     return int(X[0].shape[1]) if isinstance(X, list) and X and hasattr(X[0], "shape") else None
 
 
@@ -124,38 +177,26 @@ def templates_for(X: Any, template: Path | None) -> Templates | None:
     return templates
 
 
-def load_tagger(path: Path) -> Any:
-    """The model in a file, of any kind whose inputs files of sequences hold.
-
-    Parameters
-    ----------
-    path : Path
-        A model file.
-    """
-    model = load(path)
-    form = form_of(model)
-    if not form.files:
-        kind = type(model).__name__
-        raise ValueError(
-            f"{str(path)!r} holds a {kind}, whose inputs are {form.inputs}, not sequences that a file holds: "
-            f"m3n inspect shows it, and in Python m3n.load({str(path)!r}).predict(X) uses it, .score(X, y) scores it"
-        )
-    return model
-
-
-def all_scores(gold: list[list[Any]], found: list[list[Any]], scheme: str = "auto") -> dict[str, Scores]:
-    """Scores of tokens, and of chunks if the labels have any.
+def all_scores(
+    gold: list[list[Any]], found: list[list[Any]], scheme: str = "auto", model: Any = None
+) -> dict[str, Scores]:
+    """Scores of tokens, nodes or labels, by this name, and of chunks if the labels have any.
 
     Parameters
     ----------
     gold, found : lists of labels
-        The right ones and the predicted ones.
+        The right ones and the predicted ones, as files have them.
     scheme : str
         How chunks are written; "auto" looks at the labels, "none" leaves them alone.
+    model : estimator, optional
+        The model, whose form says what the labels belong to; tokens without.
     """
     if scheme not in SCHEMES:
         raise ValueError(f"unknown scheme {scheme!r}; choose one of {', '.join(SCHEMES)}")
-    scores = {"tokens": token_scores(gold, found)}
+    form = form_of(model)
+    if form is SETS:
+        return {"labels": set_scores(gold, found, model.classes_)}
+    scores = {f"{form.position}s": token_scores(gold, found)}
     if scheme == "auto":
         scheme = "conll" if _has_chunks(gold) else "none"
     return scores if scheme == "none" else scores | {"chunks": chunk_scores(gold, found, scheme)}
