@@ -26,7 +26,7 @@ def labels_of(path: Path, model: Any, reading: Reading) -> tuple[list[list[Any]]
     """
     if model is not None:
         data = reading.for_model(path, model, scored=True)
-        return data.y or [], form_of(model).answers(model, data.X, marginals=False)[0]
+        return data.y or [], model._answers(data.X, marginals=False)[0]
     if reading.format not in (None, "columns"):
         raise ValueError("without a model, the last two columns of a column file are compared")
     read = read_columns(path, delimiter=reading.delimiter)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,9 +13,10 @@ from m3n.estimators.inputs import SequenceReader
 from m3n.features import Templates, word_templates
 from m3n.io import Data, Sentences, read_graphs, read_label_sets, read_sequences, read_template
 from m3n.io.files import Source, hold, name_of
-from m3n.io.schemes import PREFIXES
 from m3n.scores import Scores, chunk_scores, set_scores, token_scores
+from m3n.scores.labels import are_chunks
 
+FORMATS = {GRAPHS: "json_lines", SETS: "svmlight"}  # of what is not sequences
 SCHEMES = ("auto", "conll", "iob1", "iob2", "bioes", "none")
 
 
@@ -53,18 +53,15 @@ class Reading:
         like : Data, optional
             Other examples, as many features as which these must have.
         """
-        self._check(form)
-        width = None if like is None else width_of(like.X)
-        if form is SETS:
-            labels = None if like is None else set(chain.from_iterable(like.y or []))
-            data = Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), *form.formats)
-        elif form is GRAPHS:
-            data = Data(*read_graphs(path, _graph_check(like)), *form.formats)
-        else:
-            data = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
-        if data.y is None:
-            raise ValueError(f"{name_of(path)} has no labels to learn from or to compare with")
-        return Data(_columns(data.X), data.y, data.format) if form is SEQUENCES else data
+        width, labels, reader = None, None, GraphReader()
+        if like is not None:
+            width, labels = width_of(like.X), set(chain.from_iterable(like.y or []))
+            reader = reader if form is not GRAPHS else reader.like(like.X[0])
+        data = self._others(path, form, width, labels, reader)
+        if data is None:
+            read = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
+            data = Data(_columns(read.X), read.y, read.format)
+        return _with_labels(data, path, "learn from or to compare with")
 
     def for_model(self, path: Source, model: Any, *, scored: bool = False) -> Data:
         """The examples of a file in a format of the model's form, with labels or without.
@@ -78,28 +75,24 @@ class Reading:
         scored : bool
             Whether labels are wanted, to compare others with them.
         """
-        form = form_of(model)
-        self._check(form)
-        if form is SETS:
-            labels, width = model.classes_.tolist() if scored else None, model.n_features_in_
-            read = read_label_sets(path, width=width, labels=labels, first=self.first_feature)
-            data = Data(*read, *form.formats)
-        elif form is GRAPHS:
-            data = Data(*read_graphs(path, model.reader_.read_one), *form.formats)
-        else:
-            data = self._sequences(path, model.reader_)
-        if scored and data.y is None:
-            raise ValueError(f"{name_of(path)} has no labels to compare with")
-        return data
+        labels = model.classes_.tolist() if scored else None
+        data = self._others(path, form_of(model), model.n_features_in_, labels, model.reader_)
+        data = data or self._sequences(path, model.reader_)
+        return _with_labels(data, path, "compare with") if scored else data
 
-    def _check(self, form: Form) -> None:
-        """Refuse settings of sequences where there are none."""
-        if "columns" in form.formats:
-            return
-        if self.format not in (None, *form.formats):
-            raise ValueError(f"{form.kind} come in the format {' or '.join(form.formats)}, not {self.format}")
+    def _others(self, path: Source, form: Form, width: int | None, labels: Any, reader: GraphReader) -> Data | None:
+        """Sets of labels, or graphs; None for sequences."""
+        if not form.files:
+            raise ValueError(f"the model takes {form.inputs}, which no file holds; in Python m3n.load finds it, too")
+        if form not in FORMATS:
+            return None
+        if self.format not in (None, FORMATS[form]):
+            raise ValueError(f"{form.kind} come in the format {FORMATS[form]}, not {self.format}")
         if self.delimiter is not None or self.label != -1:
             raise ValueError(f"--delimiter and --label are for columns, and {form.kind} have none")
+        if form is GRAPHS:
+            return Data(*read_graphs(path, reader.read_one), FORMATS[form])
+        return Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), FORMATS[form])
 
     def _sequences(self, path: Source, reader: SequenceReader) -> Data:
         """Sequences with or without labels; the number of columns tells which."""
@@ -121,12 +114,10 @@ class Reading:
         raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
 
 
-def _graph_check(like: Data | None) -> Callable[[Any, int], Any]:
-    """What refuses graphs that are not as the first one is, of these data or of others."""
-    reader = GraphReader()
-    if like is not None:
-        reader.fit(like.X[:1])
-    return lambda graph, i: reader.fit([graph]) if i == 0 and like is None else reader.read_one(graph, i)
+def _with_labels(data: Data, path: Source, purpose: str) -> Data:
+    if data.y is None:
+        raise ValueError(f"{name_of(path)} has no labels to {purpose}")
+    return data
 
 
 def _count(columns: int) -> str:
@@ -198,11 +189,5 @@ def all_scores(
         return {"labels": set_scores(gold, found, model.classes_)}
     scores = {f"{form.position}s": token_scores(gold, found)}
     if scheme == "auto":
-        scheme = "conll" if _has_chunks(gold) else "none"
+        scheme = "conll" if are_chunks(gold) else "none"
     return scores if scheme == "none" else scores | {"chunks": chunk_scores(gold, found, scheme)}
-
-
-def _has_chunks(gold: list[list[Any]]) -> bool:
-    """Labels such as O, B-NP and I-NP."""
-    labels = {str(label) for sequence in gold for label in sequence}
-    return "O" in labels and all(label == "O" or (label[:1] in PREFIXES[1:] and label[1:2] == "-") for label in labels)

@@ -67,7 +67,7 @@ def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
 def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
     """What is asked for, with an entry per example, from scores that are computed once where a model can do so."""
     form, classes = form_of(model), model.classes_.tolist()
-    labels, marginals = form.answers(model, X, wanted.marginals or wanted.confidence)
+    labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
     found, names = dict[str, list[Any]](labels=labels), [str(label) for label in classes]
     shares = [np.round(rows, 6).tolist() for rows in marginals]
     if wanted.confidence:

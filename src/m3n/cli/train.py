@@ -76,10 +76,13 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     trained = time.perf_counter() - begin
     scores: dict[str, Scores] = {}
     if held_out is not None:
-        found, _ = form.answers(model, held_out.X, marginals=False)
+        found, _ = model._answers(held_out.X, marginals=False)
         scores = all_scores(held_out.y or [], found, model=model)
     if wishes.report is not None:
-        _report(model, held_out or data, wishes.report, wishes.model.name)
+        from m3n.reports import report
+
+        shown_data = held_out or data
+        report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
         print_json(_summary(model, wishes, trained, scores))
     elif not wishes.quiet:
@@ -101,12 +104,6 @@ def _first_time() -> bool:
     """Whether there is no compiled kernel on disk yet."""
     folder = sweep.stats.cache_path
     return folder is not None and not any(Path(folder).glob("*.nbi"))
-
-
-def _report(model: Any, data: Data, path: Path, name: str) -> None:
-    from m3n.reports import report
-
-    report(None, model, data.X, data.y, title=name).save(path)
 
 
 def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from m3n.estimators.segments import to_iob
-from m3n.io.formats import FORMATS
 
 OFF = "(off)"
 WORDS = ("w[0]", "word", "w", "token", "form", "text", "word.lower()", "word.lower")  # names of what a token itself is
@@ -31,8 +30,10 @@ class Form:
     ----------
     kind, example, position : str
         What the data and their parts are, in words.
-    formats : tuple of str
-        Which formats of files hold such inputs.
+    inputs : str
+        What X is.
+    files : bool
+        Whether the command reads such inputs from files.
     named : bool
         Whether a position has one of the labels that the model knows.
     exclusive : bool
@@ -44,7 +45,8 @@ class Form:
     kind: str = "sequences"
     example: str = "sequence"
     position: str = "token"
-    formats: tuple[str, ...] = FORMATS
+    inputs: str = "sequences"
+    files: bool = True
     named: bool = True
     exclusive: bool = True
     table: str | None = "transitions_"
@@ -52,10 +54,6 @@ class Form:
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
         """The labels that a model finds."""
         return [_plain(labels) for labels in model.predict(X)]
-
-    def answers(self, model: Any, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        """The labels as files have them and, if asked for, the probabilities of all classes, from the same scores."""
-        return model._answers(X, marginals)
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         """The labels that were given, as ``fit`` takes them."""
@@ -100,10 +98,8 @@ class Segments(Form):
 class Graphs(Form):
     """Labels of nodes."""
 
-    kind, example, position, formats, table = "graphs", "graph", "node", ("json_lines",), "pairs_"
-
-    def answers(self, model: Any, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        return model.predict(X), model.predict_marginals(X) if marginals else []
+    kind, example, position, inputs = "graphs", "graph", "node", "graphs of node features, edges and edge features"
+    table = "pairs_"
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         return [_of_nodes(labels, X[i]) for i, labels in enumerate(self.rows(y, len(predicted)))]
@@ -115,20 +111,17 @@ class Graphs(Form):
 class Sets(Form):
     """Sets of labels: every label of every example is a position, with its name where it is on."""
 
-    kind, example, position, formats = "sets", "example", "label", ("svmlight",)
+    kind, example, position, inputs = "sets", "example", "label", "a matrix with a row per example"
     named, exclusive, table = False, False, None
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
         texts = self.texts(X, 0, [], model)
         return [_marked(row, texts) for row in model.predict(X)]
 
-    def answers(self, model: Any, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        labels = [model.classes_[row > 0].tolist() for row in model.predict(X)]
-        return labels, list(model.predict_proba(X)) if marginals else []
-
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         names, texts = np.asarray(model.classes_).tolist(), self.texts(X, 0, predicted, model)
-        return [_marked(_switched(row, names), texts) for row in (y.toarray() if hasattr(y, "toarray") else y)]
+        rows = self.rows(y.toarray() if hasattr(y, "toarray") else y, len(predicted))
+        return [_marked(_switched(row, names), texts) for row in rows]
 
     def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
         return [str(name) for name in np.asarray(model.classes_).tolist()]

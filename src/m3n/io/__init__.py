@@ -5,9 +5,8 @@ from m3n.io.attributes import read_attributes, write_attributes
 from m3n.io.columns import read_columns, write_columns
 from m3n.io.files import DataFileError
 from m3n.io.formats import Data, detect, read_sequences
-from m3n.io.frames import from_frame, to_frame
 from m3n.io.json_lines import read_graphs, read_json_lines, write_json_lines
-from m3n.io.sentences import Column, Sentences
+from m3n.io.sentences import Column, Sentences, from_frame, to_frame
 from m3n.io.svmlight import read_label_sets, read_svm_hmm, write_svm_hmm
 from m3n.io.template_file import read_template
 

@@ -15,8 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from m3n.io.files import DataFileError, Source, reading, write_text
-from m3n.io.lengths import check_counts
+from m3n.io.files import DataFileError, Source, check_counts, reading, write_text
 
 KINDS: dict[type, str] = {str: "text", list: "list", dict: "object"}
 VALUES = (str, int, float, bool, type(None))

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.io.files import DataFileError, Source, hold, reading, text_of, write_text
-from m3n.io.lengths import check_lengths
+from m3n.io.files import DataFileError, Source, check_lengths, hold, reading, text_of, write_text
 from m3n.io.matrices import csr
 
 SEQUENCE = "qid:"
