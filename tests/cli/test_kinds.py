@@ -201,6 +201,8 @@ def test_mistakes_with_options_are_named():
     write("other.svm", "9 1:1\n")
     assert "line 1: the label '9'" in refused(*training, "--task", "labels", "--test", "other.svm")
     write("graphs.jsonl", graph_lines(*graphs()))
+    first = ("train", "graphs.jsonl", "-m", "x.m3n", "--task", "graphs", "--first-feature", 0)
+    assert "--first-feature is for sets of labels, not for graphs" in refused(*first)
     assert "not svmlight" in refused("train", "graphs.jsonl", "-m", "x.m3n", "--task", "graphs", "--format", "svmlight")
     write("mixed.jsonl", graph_lines(*graphs()) + '{"node_features": [[1]], "edges": [], "labels": ["a"]}\n')
     message = "line 21: graph 20 has 1 node features where 2 are expected"

@@ -100,15 +100,11 @@ def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) 
     if folds is not None and kind != "letters":
         raise ValueError(f"only letter.data has folds; leave --folds away for {path or 'the digit strings'}")
     if source is None:
-        return _digits(seed)
+        train, _ = digit_strings(seed=seed)
+        return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
     if kind not in ("letters", "columns"):
         raise ValueError(f"solvers are compared on letter.data or a column file, but {name_of(source)} is of {kind}")
     return _letters(source, folds or FOLDS) if kind == "letters" else _columns(source)
-
-
-def _digits(seed: int) -> Task:
-    train, _ = digit_strings(seed=seed)
-    return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
 
 
 def _letters(path: Source, folds: list[int] | tuple[int, ...]) -> Task:

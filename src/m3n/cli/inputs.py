@@ -83,7 +83,9 @@ class Reading:
     def _others(self, path: Source, form: Form, width: int | None, labels: Any, reader: GraphReader) -> Data | None:
         """Sets of labels, or graphs; None for sequences."""
         if not form.files:
-            raise ValueError(f"the model takes {form.inputs}, which no file holds; in Python m3n.load finds it, too")
+            raise ValueError(f"the model takes {form.inputs}, which no file holds; call its predict(X) in Python")
+        if self.first_feature is not None and form is not SETS:
+            raise ValueError(f"--first-feature is for sets of labels, not for {form.kind}")
         if form not in FORMATS:
             return None
         if self.format not in (None, FORMATS[form]):

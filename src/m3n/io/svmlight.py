@@ -141,23 +141,24 @@ class _Rows:
 
     def append(self, features: list[str]) -> None:
         """One more row."""
-        before = self.first - 1
+        first, last = self.first, self.last
+        before = first - 1
         for feature in features:
             name, _, text = feature.partition(":")
             try:
                 column, value = int(name), float(text)
             except ValueError:
-                column, value = self.first, math.nan
-            if not (self.first <= column <= LARGEST and math.isfinite(value)):
-                wanted = f"a feature must be NUMBER:VALUE with a number from {self.first} and a finite value"
+                column, value = first, math.nan
+            if not (first <= column <= last and math.isfinite(value)):
+                if last < column <= LARGEST and math.isfinite(value):
+                    remedy = "number features as in training, from 0 or from 1"
+                    raise ValueError(f"feature {column} is not one of {first} to {last}; {remedy}")
+                wanted = f"a feature must be NUMBER:VALUE with a number from {first} and a finite value"
                 raise ValueError(f"{wanted}, got {feature!r}")
-            if column > self.last:
-                remedy = "number features as in training, from 0 or from 1"
-                raise ValueError(f"feature {column} is not one of {self.first} to {self.last}; {remedy}")
             if column <= before:
                 raise ValueError(f"feature {column} comes after feature {before}; features must be in ascending order")
             before = column
-            self.columns.append(column - self.first)
+            self.columns.append(column - first)
             self.values.append(value)
         self.ends.append(len(self.columns))
 
