@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from m3n.cli.app import app
-from m3n.cli.data import load_data
+from m3n.cli.compare import load_data
 from m3n.solvers import BY_NAME
 from tests.cli.test_demo import plain
 from tests.comparison.small_solvers import Accident, Blind, FrankWolfe

@@ -362,14 +362,14 @@ def test_segments_are_columns_of_iob_labels():
 def other_models():
     X, Y = np.eye(3), np.eye(3, dtype=int)
     graphs = [(np.eye(2), [[0, 1]]), (np.eye(2)[::-1], [[0, 1]])]
-    yield m3n.MultilabelClassifier(n_jobs=1).fit(X, Y), "a matrix with a row per example"
-    yield m3n.MultilabelClassifier(kernel="rbf", n_jobs=1).fit(X, Y), "a matrix with a row per example"
-    yield m3n.GraphLabeler(n_jobs=1).fit(graphs, [["a", "b"], ["b", "a"]]), "graphs of node features"
+    yield m3n.MultilabelClassifier(n_jobs=1).fit(X, Y), "a feature must be NUMBER:VALUE"
+    yield m3n.MultilabelClassifier(kernel="rbf", n_jobs=1).fit(X, Y), "a feature must be NUMBER:VALUE"
+    yield m3n.GraphLabeler(n_jobs=1).fit(graphs, [["a", "b"], ["b", "a"]]), "this is not JSON"
 
 
-def test_every_model_can_be_inspected_and_the_others_say_what_to_do():
+def test_every_model_can_be_inspected_and_says_what_is_wrong_with_a_file_of_another_kind():
     write("train.txt", sentences())
-    for model, inputs in other_models():
+    for model, message in other_models():
         model.save("model.m3n")
         kind = type(model).__name__
         assert kind in m3n_("inspect", "model.m3n").output
@@ -377,10 +377,8 @@ def test_every_model_can_be_inspected_and_the_others_say_what_to_do():
         read = json.loads(m3n_("inspect", "model.m3n", "--json").output)
         assert read["kind"] == kind
         assert ("pairs" if kind == "GraphLabeler" else "intercept") in read
-        for command in ("predict", "evaluate"):
-            text = plain(m3n_(command, "train.txt", "-m", "model.m3n", code=2).output)
-            assert f"holds a {kind}, whose inputs are {inputs}" in text
-            assert "m3n.load('model.m3n').predict(X)" in text
+        text = plain(m3n_("predict", "train.txt", "-m", "model.m3n", code=2).output)
+        assert f"train.txt, line 1: {message}" in text
 
 
 def test_scores_are_computed_once(monkeypatch):
@@ -397,7 +395,7 @@ def test_scores_are_computed_once(monkeypatch):
 
 
 def test_templates_are_read_once(monkeypatch):
-    from m3n.cli import sequences
+    from m3n.cli import inputs as sequences
 
     calls, read = [], sequences.read_template
     monkeypatch.setattr(sequences, "read_template", lambda path: calls.append(path) or read(path))

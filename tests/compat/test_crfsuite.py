@@ -5,8 +5,7 @@ import pytest
 
 import m3n
 from m3n.compat import ImportedModelError, convert
-from m3n.compat.crfsuite import load_dump
-from m3n.compat.crfsuite_dump import Weights, dump_of, parse_dump
+from m3n.compat.crfsuite import Weights, dump_of, load_dump, parse_dump
 from tests.compat.sentences import sentences
 
 pycrfsuite = pytest.importorskip("pycrfsuite")

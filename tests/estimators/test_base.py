@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 import m3n
-from m3n.estimators.base import Estimator
+from m3n.estimators.declaration import Estimator
 
 
 class Mean(Estimator):

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 import m3n
 from m3n.cli.app import app
 from m3n.estimators import summary, top_weights
-from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import Form
 from m3n.estimators.indicators import TableReader
 from m3n.estimators.registry import KINDS
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.estimators.training import Examples, Setup
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.structures import Multiclass

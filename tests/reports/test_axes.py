@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from m3n.reports.axes import LogAxis
+from m3n.reports.curves import LogAxis
 
 positive = st.floats(1e-12, 1e12)
 

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 from m3n import Record, Status
 from m3n.comparison import Comparison, Entry
 from m3n.reports import comparison_size, plot_comparison
-from m3n.reports.comparison import NO_DUAL, _style
+from m3n.reports.pictures import NO_DUAL, _style
 from tests.comparison.small_solvers import Blind, FrankWolfe
 
 

@@ -1,6 +1,6 @@
-from m3n.estimators.forms import SETS
+from m3n.estimators.forms import OFF, SETS
 from m3n.reports.examples import CLOSE_CALLS, LONGEST, MOST, hardest
-from m3n.reports.outcome import OFF, Outcome
+from m3n.reports.quality import Outcome
 from tests.reports.pages import Page, fixed
 
 

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from m3n.estimators.forms import GRAPHS, SEGMENTS, SETS
+from m3n.estimators.forms import GRAPHS, OFF, SEGMENTS, SETS, token_texts
 from m3n.io import Sentences
-from m3n.reports.outcome import OFF, predict, token_texts
+from m3n.reports.quality import predict
 from tests.reports.pages import fixed
 
 

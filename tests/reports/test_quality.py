@@ -5,8 +5,7 @@ import pytest
 from seqeval.metrics import f1_score
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from m3n.reports.outcome import Outcome
-from m3n.reports.quality import MOST, chunks, confusions, scores, unseen
+from m3n.reports.quality import MOST, Outcome, chunks, confusions, scores, unseen
 from tests.reports.pages import Page
 
 

@@ -6,9 +6,8 @@ import scipy
 import scipy.sparse
 
 import m3n
-from m3n.reports.outcome import Outcome
-from m3n.reports.settings import LONGEST, settings, versions
-from m3n.reports.training import Training
+from m3n.reports.quality import Outcome
+from m3n.reports.training import LONGEST, Training, settings, versions
 from tests.reports.pages import Page, fixed
 
 OUTCOME = Outcome([["A", "B"], ["A"]], [["A", "B"], ["A"]], lambda i: [])

@@ -1,6 +1,6 @@
 import pytest
 
-from m3n.reports.tables import Cell, Column, Sides, facts, heat_map, table
+from m3n.reports.markup import Cell, Column, Sides, facts, heat_map, table
 from tests.reports.pages import Page
 
 

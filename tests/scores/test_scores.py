@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import accuracy_score, f1_score, sequence_labeling, v1
 from seqeval.scheme import IOB1, IOB2, IOBES
+from sklearn import metrics
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from m3n.io import read_columns
 from m3n.io.schemes import chunks
-from m3n.scores import chunk_scores, confusion, token_scores
+from m3n.scores import chunk_scores, confusion, set_scores, token_scores
 
 
 def pairs(prefixes):
@@ -145,3 +146,27 @@ def test_the_real_files(data_folder):
     perfect = chunk_scores(entities, entities, scheme="iob1")
     assert {row.label: row.support for row in perfect.rows} == {"LOC": 1837, "MISC": 922, "ORG": 1341, "PER": 1842}
     assert (perfect.f1, perfect.macro_f1, perfect.sequence_accuracy) == (1.0, 1.0, 1.0)
+
+
+@given(st.integers(1, 6), st.integers(2, 4), st.randoms())
+def test_sets_of_labels(count, width, draws):
+    gold, found = (
+        np.array([[draws.random() < 0.5 for _ in range(width)] for _ in range(count)], dtype=int) for _ in "gf"
+    )
+    names = [f"label{k}" for k in range(width)]
+    sets = [[{names[k] for k in np.flatnonzero(row)} for row in rows] for rows in (gold, found)]
+    scores = set_scores(*sets, classes=names)
+    assert scores.accuracy == pytest.approx(1 - metrics.hamming_loss(gold, found))
+    assert scores.sequence_accuracy == pytest.approx((gold == found).all(axis=1).mean())
+    for average, value in (("micro", scores.f1), ("macro", scores.macro_f1)):
+        assert value == pytest.approx(metrics.f1_score(gold, found, average=average, zero_division=0))
+    assert [row.support for row in scores.rows] == gold.sum(axis=0).tolist()
+
+
+def test_mistakes_in_sets():
+    with pytest.raises(ValueError, match="there are 1 gold sets but 2 predicted ones"):
+        set_scores([{"a"}], [{"a"}, set()])
+    with pytest.raises(ValueError, match="the label 'b' occurs but is not among the classes"):
+        set_scores([{"a"}], [{"b"}], classes=["a"])
+    with pytest.raises(ValueError, match="there is no label to score"):
+        set_scores([set()], [set()])

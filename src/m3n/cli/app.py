@@ -11,6 +11,7 @@ import m3n
 from m3n.cli.options import (
     DataFile,
     Delimiter,
+    FirstFeature,
     Format,
     Jobs,
     Json,
@@ -53,18 +54,16 @@ def _options(
 @app.command()
 def train(
     data: DataFile,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model.", show_default=False)],
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model.")],
+    task: Annotated[
+        str, typer.Option(help="What to learn: sequences, labels (sets of labels, svmlight) or graphs (JSON lines).")
+    ] = "sequences",
     template: Annotated[
         Path | None,
-        typer.Option(
-            "--template",
-            "-t",
-            help="A CRF++ template file. Default: words, their forms and neighbours.",
-            show_default=False,
-        ),
+        typer.Option("--template", "-t", help="A CRF++ template file. Default: words, their forms and neighbours."),
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.", show_default=False)] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.", show_default=False)] = None,
+    test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.")] = None,
     objective: Objective = "margin",
     loss: Annotated[str, typer.Option(help="hamming or normalized_hamming; a CRF has none.")] = "hamming",
     lam: Annotated[str, typer.Option(help="Weight of the regulariser: a number, or a number/n.")] = "5/n",
@@ -72,56 +71,53 @@ def train(
     observed_only: Annotated[
         bool, typer.Option("--observed-only", help="Weights only for what occurs: a small model.")
     ] = False,
-    constraints: Annotated[
-        str | None, typer.Option(help="iob, iob1, bioes or observed: only valid labels.", show_default=False)
-    ] = None,
+    constraints: Annotated[str | None, typer.Option(help="iob, iob1, bioes or observed: only valid labels.")] = None,
     solver: Annotated[str, typer.Option(help="NAME or NAME:SETTING=VALUE,...")] = "auto",
     rtol: Annotated[float, typer.Option(help="Stop when the gap is this part of the objective.", min=0.0)] = 0.05,
     tol: Annotated[float, typer.Option(help="Stop when the gap is this small.", min=0.0)] = 0.0,
-    max_passes: Annotated[
-        float | None, typer.Option(help="Stop after so many passes.", min=0.0, show_default=False)
-    ] = None,
-    max_seconds: Annotated[
-        float | None, typer.Option(help="Stop after this much time.", min=0.0, show_default=False)
-    ] = None,
+    max_passes: Annotated[float | None, typer.Option(help="Stop after so many passes.", min=0.0)] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after this much time.", min=0.0)] = None,
     checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="Save the run here every minute; go on there if the file exists.", show_default=False),
+        Path | None, typer.Option(help="Save the run here every minute; go on there if the file exists.")
     ] = None,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
+    first_feature: FirstFeature = None,
     jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of solvers that draw random numbers.", min=0)] = 0,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from labelled sequences; write the model and say how near to the optimum it is.
+    """Learn from labelled sequences, sets of labels or graphs; write the model and say how near to the optimum it is.
 
     Ctrl-C ends training early: the best model so far is saved, with its certificate.
     """
     from m3n.cli import train as command
-    from m3n.cli.sequences import Reading, templates_for, width_of
+    from m3n.cli.inputs import Reading, templates_for
     from m3n.cli.settings import parse_solver, parse_strength
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
-    reading = Reading(format, delimiter, label)
+    reading = Reading(format, delimiter, label, first_feature)
+    with blaming("--task"):
+        form = command.estimator_for(task)._form
     with blaming("DATA"):
-        found = reading.labelled(data)
+        found = reading.labelled(data, form)
     with blaming("--lam"):
         strength = parse_strength(lam, len(found.y or []))
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
-        held_out = None if test is None else reading.labelled(test, width_of(found.X))
+        held_out = None if test is None else reading.labelled(test, form, found)
     settings: dict[str, Any] = {
-        "objective": objective, "loss": loss, "lam": strength, "l1": l1, "observed_only": observed_only,
-        "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol, "max_passes": max_passes,
-        "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs, "random_state": seed,
+        "templates": templates, "objective": objective, "loss": loss, "lam": strength, "l1": l1,
+        "observed_only": observed_only, "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol,
+        "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
+        "random_state": seed,
     }  # fmt: skip
-    wishes = command.Wishes(model, reading, templates, settings, test, report, json, quiet)
+    wishes = command.Wishes(model, task, settings, test, report, json, quiet)
     with blaming("train"):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
@@ -140,29 +136,30 @@ def predict(
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per sequence.")] = False,
+    first_feature: FirstFeature = None,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per example.")] = False,
 ) -> None:
-    """Label sequences: the columns of the file and one more, or the labels alone for other formats."""
+    """Label new examples: the columns of the file and one more, or the labels alone for other formats.
+
+    Label sets: svmlight files, a line of labels each. Graphs: JSON lines.
+    """
     from m3n.cli import predict as command
-    from m3n.cli.sequences import Reading, load_tagger
+    from m3n.cli.inputs import Reading
 
     check_outputs(output=output)
     wanted = command.Wanted(n_best, marginals, confidence, json)
     with blaming("--model"):
-        tagger = load_tagger(model)
+        fitted = m3n.load(model)
     with blaming("DATA"):
-        found = Reading(format, delimiter, label).for_model(data, tagger)
-        command.run(tagger, found, output, wanted)
+        found = Reading(format, delimiter, label, first_feature).for_model(data, fitted)
+        command.run(fitted, found, output, wanted)
 
 
 @app.command()
 def evaluate(
     data: DataFile,
     model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model", "-m", help="The model. Default: compare the last two columns of the file.", show_default=False
-        ),
+        Path | None, typer.Option("--model", "-m", help="The model. Default: compare the last two columns of the file.")
     ] = None,
     scheme: Annotated[
         str, typer.Option(help="How chunks are written: auto, conll (as conlleval), iob1, iob2, bioes or none.")
@@ -170,23 +167,26 @@ def evaluate(
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
+    first_feature: FirstFeature = None,
     json: Json = False,
 ) -> None:
-    """Score labels: accuracy, a table per label, and the F1 of chunks as conlleval counts it."""
+    """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets."""
     from m3n.cli import evaluate as command
-    from m3n.cli.sequences import Reading
+    from m3n.cli.inputs import Reading
 
+    with blaming("--model"):
+        fitted = None if model is None else m3n.load(model)
     with blaming("DATA"):
-        gold, found = command.labels_of(data, model, Reading(format, delimiter, label))
+        gold, found = command.labels_of(data, fitted, Reading(format, delimiter, label, first_feature))
     with blaming("--scheme"):
-        command.run(gold, found, scheme, json)
+        command.run(gold, found, scheme, json, fitted)
 
 
 @app.command()
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A model file.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A model file.")],
     top: Annotated[int, typer.Option(help="So many weights of every label, of either sign.", min=0)] = 5,
-    label: Annotated[str | None, typer.Option(help="Only this label.", show_default=False)] = None,
+    label: Annotated[str | None, typer.Option(help="Only this label.")] = None,
     json: Json = False,
 ) -> None:
     """Show what a model has learnt: labels, strongest weights, transitions, size, certificate."""
@@ -200,10 +200,8 @@ def inspect(
 
 @app.command()
 def convert(
-    model: Annotated[
-        Path, typer.Argument(help="A CRFsuite model, its text dump, or a CRF++ text model.", show_default=False)
-    ],
-    output: Annotated[Path, typer.Argument(help="Where to write the model.", show_default=False)],
+    model: Annotated[Path, typer.Argument(help="A CRFsuite model, its text dump, or a CRF++ text model.")],
+    output: Annotated[Path, typer.Argument(help="Where to write the model.")],
 ) -> None:
     """Import a model that CRFsuite or CRF++ has trained; it then predicts what they predict."""
     from m3n.compat import convert as read
@@ -233,43 +231,27 @@ def demo(
 def compare(
     data: Annotated[
         Path | None,
-        typer.Argument(
-            help="A file letter.data or a column file, plain or gzipped; noisy digit strings without.",
-            show_default=False,
-        ),
+        typer.Argument(help="A file letter.data or a column file, plain or gzipped; noisy digit strings without."),
     ] = None,
     solver: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NAME or NAME:SETTING=VALUE,...; may be repeated. Default: all that fit.", show_default=False
-        ),
+        list[str] | None, typer.Option(help="NAME or NAME:SETTING=VALUE,...; may be repeated. Default: all that fit.")
     ] = None,
     lam: Annotated[str, typer.Option(help="Weight of the regulariser, a number or 1/n.")] = "0.01",
     loss: Annotated[
-        str | None,
-        typer.Option(
-            help="hamming or normalized_hamming. Default: normalized_hamming; no loss for a CRF.", show_default=False
-        ),
+        str | None, typer.Option(help="hamming or normalized_hamming. Default: normalized_hamming; no loss for a CRF.")
     ] = None,
     objective: Objective = "margin",
     tol: Annotated[float, typer.Option(help="Duality gap at which a solver stops.", min=0.0)] = 1e-3,
     max_passes: Annotated[float, typer.Option(help="Passes that each solver has.", min=0.0)] = 300.0,
     max_seconds: Annotated[
-        float | None,
-        typer.Option(help="Seconds that each solver has. Default: 5, with a file 30.", min=0.0, show_default=False),
+        float | None, typer.Option(help="Seconds that each solver has. Default: 5, with a file 30.", min=0.0)
     ] = None,
-    folds: Annotated[
-        str | None, typer.Option(help="Folds of letter.data to take. Default: 1-9.", show_default=False)
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(help="Take only so many sequences, from the front.", min=1, show_default=False)
-    ] = None,
+    folds: Annotated[str | None, typer.Option(help="Folds of letter.data to take. Default: 1-9.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Take only so many sequences, from the front.", min=1)] = None,
     jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of the digit strings and of random solvers.", min=0)] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write everything to this file.", show_default=False)] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw gap against passes and seconds: .png, .pdf or .svg.", show_default=False)
-    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write everything to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw gap against passes and seconds: .png, .pdf or .svg.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
     """Compare solvers on one problem: cost, certified gap and measured rate of each."""

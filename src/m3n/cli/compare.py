@@ -1,4 +1,7 @@
-"""``m3n compare``: several solvers on one problem: print the table, write JSON and a picture."""
+"""``m3n compare``: several solvers on one problem: print the table, write JSON and a picture.
+
+The problem comes from the digits that the package makes, or from a file in a format that it knows.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,131 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
+from scipy.sparse import csr_array
 
-from m3n.cli.data import Task, load_data
+from m3n import losses
 from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
 from m3n.comparison import Comparison, compare, label_solvers
 from m3n.comparison.table import print_table
-from m3n.io.files import write_atomically
+from m3n.datasets import digit_strings
+from m3n.estimators.inputs import read_labels
+from m3n.estimators.training import OBJECTIVES
+from m3n.features import Dense, FeatureMap, Sparse, Templates, chain_features
+from m3n.io.columns import read_columns
+from m3n.io.files import Source, hold, name_of, write_atomically
+from m3n.io.formats import detect
+from m3n.io.letters import ALPHABET, read_letters
 from m3n.problem import Problem
 from m3n.solvers import Solver
+from m3n.structures import Chain
 
-__all__ = ["Wanted", "check_picture", "load_data", "run"]
+FOLDS = tuple(range(1, 10))  # the usual training folds of the OCR words; fold 0 is for testing
+
+
+@dataclass(frozen=True)
+class Task:
+    """Labelled sequences, ready to become a problem.
+
+    Attributes
+    ----------
+    name : str
+        What they are, for a headline.
+    node : FeatureMap
+        The map of the positions.
+    labels : list of lists of int
+        Label numbers of every sequence.
+    classes : int
+        How many labels there are.
+    """
+
+    name: str
+    node: FeatureMap
+    labels: list[list[int]]
+    classes: int
+
+    def first(self, limit: int | None) -> Task:
+        """The first sequences only; all of them without a limit."""
+        if limit is None or limit >= len(self.labels):
+            return self
+        labels = self.labels[:limit]
+        node = self.node.select((slice(0, sum(map(len, labels))),))
+        return Task(f"{self.name}, first {limit}", node, labels, self.classes)
+
+    def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
+        """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
+        if objective not in OBJECTIVES:
+            raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(OBJECTIVES)}")
+        if loss is not None and loss not in losses.BY_NAME:
+            raise ValueError(f"unknown loss {loss!r}; choose from {', '.join(losses.BY_NAME)}")
+        kind = OBJECTIVES[objective]
+        chosen = losses.BY_NAME[loss]() if loss else losses.NormalizedHamming() if kind.has_loss else None
+        structure = Chain([len(sequence) for sequence in self.labels], self.classes)
+        features = chain_features(self.node, self.classes)
+        settings: dict[str, Any] = {
+            "lam": lam,
+            "temperature": kind.temperature,
+            "rescale": kind.rescale,
+            "n_jobs": n_jobs,
+        }
+        return Problem(structure, features, self.labels, loss=chosen, **settings)
+
+
+def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Task:
+    """The noisy digit strings without a path, else the sequences of a file.
+
+    Parameters
+    ----------
+    path : Path or None
+        A file ``letter.data`` or a column file.
+    seed : int
+        Seed of the digit strings.
+    folds : list of int, optional
+        Which folds of ``letter.data`` to take; the default is 1 to 9.
+    """
+    source = None if path is None else hold(path)
+    kind = "digits" if source is None else detect(source)
+    if folds is not None and kind != "letters":
+        raise ValueError(f"only letter.data has folds; leave --folds away for {path or 'the digit strings'}")
+    if source is None:
+        train, _ = digit_strings(seed=seed)
+        return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
+    if kind not in ("letters", "columns"):
+        raise ValueError(f"solvers are compared on letter.data or a column file, but {name_of(source)} is of {kind}")
+    return _letters(source, folds or FOLDS) if kind == "letters" else _columns(source)
+
+
+def _letters(path: Source, folds: list[int] | tuple[int, ...]) -> Task:
+    read = read_letters(path, folds)
+    pixels = np.hstack([read.pixels, np.ones((len(read.pixels), 1))])  # three quarters of it are zero
+    return Task(f"{_title(path)}, folds {_ranges(folds)}", Sparse(csr_array(pixels), len(ALPHABET)), read.words, 26)
+
+
+def _columns(path: Source) -> Task:
+    read = read_columns(path)
+    classes, labels = read_labels(read.labels, read.lengths)
+    matrix = _plain_templates(len(read.columns)).fit_transform(read.with_column(str.lower))
+    return Task(_title(path), Sparse(matrix, len(classes)), labels, len(classes))
+
+
+def _title(path: Source) -> str:
+    return Path(name_of(path)).name
+
+
+def _plain_templates(columns: int) -> Templates:
+    """All columns and the word in lower case, which stands behind them; the same of both neighbours; a constant."""
+    names = [*map(str, range(columns)), "lower"]
+    places = {0: "", -1: "-1:", 1: "+1:"}
+    patterns = [f"{at}{name}=%x[{row},{k}]" for row, at in places.items() for k, name in enumerate(names)]
+    return Templates(["bias", *patterns], padding="none")
+
+
+def _ranges(numbers: list[int] | tuple[int, ...]) -> str:
+    first, last = numbers[0], numbers[-1]
+    whole = list(numbers) == list(range(first, last + 1)) and first < last
+    return f"{first}-{last}" if whole else ", ".join(map(str, numbers))
 
 
 @dataclass(frozen=True)

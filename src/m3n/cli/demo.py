@@ -11,14 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from m3n.datasets import DigitStrings, digit_strings
-from m3n.features import Dense, chain_features
-from m3n.losses import NormalizedHamming
-from m3n.problem import Problem
-from m3n.run.callbacks import ProgressBar
-from m3n.run.loop import Result, minimize
-from m3n.structures import Chain, Multiclass
+from m3n.estimators import SequenceTagger
+from m3n.run.certificate import Record
 
-LABELS = 10
 SHOWN = 4
 
 
@@ -38,44 +33,26 @@ def run(output: Path, tol: float, seed: int) -> None:
     train, test = digit_strings(seed=seed)
     tokens = sum(map(len, train.labels))
     console.print(f"{len(train.labels)} strings of noisy handwritten digits ({tokens} images) to learn from.\n")
+    settings: dict[str, Any] = {"loss": "normalized_hamming", "lam": 1e-2, "tol": tol, "verbose": True}
     console.print("Reading every image by itself (multiclass M3N):")
-    alone = _train(independent_problem(train), tol, console)
+    images = [image[None] for string in train.inputs for image in string]
+    digits = [[digit] for string in train.labels for digit in string]
+    alone = SequenceTagger(boundaries=False, **settings).fit(images, digits)
     console.print("Reading whole strings (chain M3N):")
-    chain = _train(chain_problem(train), tol, console)
-    read_alone, read_chain = predict_independent(alone.w, test), predict_chain(chain.w, test)
+    chain = SequenceTagger(**settings).fit(train.inputs, train.labels)
+    one_by_one = iter(alone.predict([image[None] for string in test.inputs for image in string]))
+    read_alone = [[next(one_by_one)[0] for _ in string] for string in test.labels]
+    read_chain = chain.predict(test.inputs)
     _print_table(console, (alone, chain), (error(read_alone, test), error(read_chain, test)))
-    _explain(console, chain)
+    console.print(
+        f"Certificate ({chain.status_}): our weights have the objective {chain.certificate_.primal:.5f}, "
+        f"and no weights at all can get below {chain.certificate_.dual:.5f}."
+    )
     if find_spec("matplotlib") is None:
         console.print('\nNo picture: matplotlib is missing; `pip install "m3n[plot]"` brings it.', markup=False)
         return
-    _draw(output, chain, test, read_alone, read_chain)
+    _draw(output, chain.trace_, test, read_alone, read_chain)
     console.print(f"\nPicture: {output}")
-
-
-def independent_problem(data: DigitStrings) -> Problem:
-    """Every image is an example of its own."""
-    X, y = np.concatenate(data.inputs), np.concatenate([np.array(s) for s in data.labels])
-    return Problem(Multiclass(len(y), LABELS), Dense(X, LABELS), y, lam=1e-2)
-
-
-def chain_problem(data: DigitStrings) -> Problem:
-    """Every string is an example."""
-    X = np.concatenate(data.inputs)
-    structure = Chain([len(s) for s in data.labels], LABELS)
-    features = chain_features(Dense(X, LABELS), LABELS)
-    return Problem(structure, features, data.labels, loss=NormalizedHamming(), lam=1e-2)
-
-
-def predict_independent(w: np.ndarray, data: DigitStrings) -> list[list[int]]:
-    """Labels by the multiclass model."""
-    return [(x @ w.reshape(-1, LABELS)).argmax(axis=1).tolist() for x in data.inputs]
-
-
-def predict_chain(w: np.ndarray, data: DigitStrings) -> list[list[int]]:
-    """Labels by the chain model."""
-    structure = Chain([len(s) for s in data.labels], LABELS)
-    features = chain_features(Dense(np.concatenate(data.inputs), LABELS), LABELS)
-    return structure.unpack(structure.hard(features.scores(w, structure.empty()))[1])
 
 
 def error(read: list[list[int]], data: DigitStrings) -> float:
@@ -83,32 +60,21 @@ def error(read: list[list[int]], data: DigitStrings) -> float:
     return float(np.mean(np.concatenate(read) != np.concatenate(data.labels)))
 
 
-def _train(problem: Problem, tol: float, console: Console) -> Result:
-    with ProgressBar(console) as bar:
-        return minimize(problem, tol=tol, callbacks=[bar])
-
-
-def _print_table(console: Console, results: tuple[Result, Result], errors: tuple[float, float]) -> None:
+def _print_table(console: Console, models: tuple[SequenceTagger, ...], errors: tuple[float, ...]) -> None:
     table = Table("", "independent classifier", "chain M3N", title="\nTest strings")
     table.add_row("wrong digits", *(f"{e:.1%}" for e in errors))
-    table.add_row("primal", *(f"{r.certificate.primal:.5f}" for r in results))
-    table.add_row("dual", *(f"{r.certificate.dual:.5f}" for r in results))
-    table.add_row("duality gap", *(f"{r.certificate.gap:.1e}" for r in results))
-    table.add_row("solver", *(type(r.solver).__name__ for r in results))
-    table.add_row("passes", *(f"{r.trace[-1].passes:.0f}" for r in results))
-    table.add_row("seconds (compiling included)", *(f"{r.seconds:.1f}" for r in results))
+    table.add_row("primal", *(f"{m.certificate_.primal:.5f}" for m in models))
+    table.add_row("dual", *(f"{m.certificate_.dual:.5f}" for m in models))
+    table.add_row("duality gap", *(f"{m.certificate_.gap:.1e}" for m in models))
+    table.add_row("solver", *(type(m.solver_).__name__ for m in models))
+    table.add_row("passes", *(f"{m.trace_[-1].passes:.0f}" for m in models))
+    table.add_row("seconds (compiling included)", *(f"{m.trace_[-1].seconds:.1f}" for m in models))
     console.print(table)
 
 
-def _explain(console: Console, result: Result) -> None:
-    known = result.certificate
-    console.print(
-        f"Certificate ({result.status}): our weights have the objective {known.primal:.5f}, "
-        f"and no weights at all can get below {known.dual:.5f}."
-    )
-
-
-def _draw(output: Path, result: Result, test: DigitStrings, alone: list[list[int]], chain: list[list[int]]) -> None:
+def _draw(
+    output: Path, trace: list[Record], test: DigitStrings, alone: list[list[int]], chain: list[list[int]]
+) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
@@ -120,8 +86,8 @@ def _draw(output: Path, result: Result, test: DigitStrings, alone: list[list[int
     panels: Any = figure.subfigures(2, 1, height_ratios=[1.0, 1.05])
     upper, lower = panels
     left, right = upper.subplots(1, 2)
-    plot_convergence(result.trace, left)
-    plot_gap(result.trace, right)
+    plot_convergence(trace, left)
+    plot_gap(trace, right)
     shown = _instructive(test, alone, chain)
     for axes, k in zip(np.atleast_1d(lower.subplots(len(shown), 1)), shown, strict=True):
         _draw_string(axes, test.images[k], test.labels[k], alone[k], chain[k])

@@ -5,34 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import console, print_json
-from m3n.cli.sequences import Reading, all_scores, load_tagger
-from m3n.estimators.forms import form_of
+from m3n.estimators.forms import SETS, form_of
 from m3n.io import Sentences, read_columns
 from m3n.io.files import name_of
-from m3n.scores import Scores
 
 
-def labels_of(path: Path, model: Path | None, reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
+def labels_of(path: Path, model: Any, reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
     """The right labels and the predicted ones: by a model, or the last two columns of the file.
 
     Parameters
     ----------
     path : Path
         The data.
-    model : Path or None
-        A model file.
+    model : estimator or None
+        A fitted model.
     reading : Reading
         How to read the data.
     """
     if model is not None:
-        tagger = load_tagger(model)
-        data = reading.for_model(path, tagger)
-        if data.y is None:
-            raise ValueError(f"{name_of(path)} has no labels to compare with")
-        form = form_of(tagger)
-        found = form.predicted(tagger, data.X)
-        return form.right(data.y, data.X, found, tagger), found
+        data = reading.for_model(path, model, scored=True)
+        return data.y or [], model._answers(data.X, marginals=False)[0]
     if reading.format not in (None, "columns"):
         raise ValueError("without a model, the last two columns of a column file are compared")
     read = read_columns(path, delimiter=reading.delimiter)
@@ -41,7 +35,7 @@ def labels_of(path: Path, model: Path | None, reading: Reading) -> tuple[list[li
     return Sentences(read.columns[:-1], read.offsets, read.columns[-1]).labels, read.labels
 
 
-def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: bool) -> None:
+def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: bool, model: Any = None) -> None:
     """Print the scores.
 
     Parameters
@@ -52,20 +46,19 @@ def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: boo
         How chunks are written.
     as_json : bool
         Whether to print JSON.
+    model : estimator, optional
+        The model that has predicted.
     """
-    scores = all_scores(gold, found, scheme)
+    scores, form = all_scores(gold, found, scheme, model), form_of(model)
+    single = scores[f"{form.position}s"]
+    loss = {"hamming_loss": 1.0 - single.accuracy} if form is SETS else {}
     if as_json:
-        print_json({name: score.as_dict() for name, score in scores.items()})
+        print_json({name: score.as_dict() | loss for name, score in scores.items()})
         return
-    out, tokens = console(), scores["tokens"]
-    sequences, labels = len(gold), sum(map(len, gold))
-    out.print(f"{sequences:,} sequences, {labels:,} labels")
-    out.print(f"labels right {tokens.accuracy:.2%}, whole sequences right {tokens.sequence_accuracy:.2%}")
-    for name in ("chunks", "tokens"):
-        if name in scores:
-            _print(out, name, scores[name])
-
-
-def _print(out: Any, name: str, scores: Scores) -> None:
-    out.print(f"\n{name}: precision {scores.precision:.2%}, recall {scores.recall:.2%}, F1 {scores.f1:.2%}")
-    out.print(str(scores))
+    out = console()
+    out.print(f"{len(gold):,} {form.example}s, {sum(map(len, gold)):,} labels")
+    right = f"labels right {single.accuracy:.2%}, whole {form.example}s right {single.sequence_accuracy:.2%}"
+    out.print(right + "".join(f", Hamming loss {value:.4f}" for value in loss.values()))
+    for name, score in reversed(scores.items()):
+        out.print(f"\n{name}: precision {score.precision:.2%}, recall {score.recall:.2%}, F1 {score.f1:.2%}")
+        out.print(score.text(form.position, form.example))

@@ -15,27 +15,26 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
 
-DataFile = Annotated[
-    Path,
-    typer.Argument(help="The data, plain or gzipped; - is standard input.", show_default=False, allow_dash=True),
-]
-Model = Annotated[Path, typer.Option("--model", "-m", help="The model file.", show_default=False, dir_okay=False)]
+DataFile = Annotated[Path, typer.Argument(help="The data, plain or gzipped; - is standard input.", allow_dash=True)]
+Model = Annotated[Path, typer.Option("--model", "-m", help="The model file.", dir_okay=False)]
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters. Default: what the file looks like.",
-        show_default=False,
+        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets. "
+        "Default: what the file looks like.",
     ),
 ]
-Delimiter = Annotated[
-    str | None, typer.Option(help="What separates columns. Default: blanks and tabs.", show_default=False)
-]
+Delimiter = Annotated[str | None, typer.Option(help="What separates columns. Default: blanks and tabs.")]
 Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
+FirstFeature = Annotated[
+    int | None,
+    typer.Option(help="svmlight: the number of the first feature. Default: 0 if it occurs, else 1.", min=0, max=1),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
 Objective = Annotated[str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads. Default: all cores.", show_default=False)]
+Jobs = Annotated[int | None, typer.Option(help="Threads. Default: all cores.")]
 
 
 @contextmanager

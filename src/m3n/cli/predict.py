@@ -1,4 +1,4 @@
-"""``m3n predict``: labels for new sequences, in the format that they came in."""
+"""``m3n predict``: labels for new examples: sequences in the format that they came in, sets and graphs line by line."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from m3n.estimators.forms import form_of
+from m3n.estimators.forms import GRAPHS, SETS, form_of
 from m3n.io import Data, Sentences, write_columns
 from m3n.io.files import write_text
+from m3n.io.svmlight import label_text
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What is to be written."""
 
-    n_best: int = 1  # how many answers per sequence
+    n_best: int = 1  # how many answers per example
     marginals: bool = False  # the probability of every label
     confidence: bool = False  # the probability of the predicted label
     json: bool = False  # JSON lines, whatever the format of the data
@@ -31,10 +33,10 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
 
     Parameters
     ----------
-    model : SequenceTagger or SegmentTagger
+    model : estimator
         The model.
     data : Data
-        The sequences.
+        The examples.
     output : Path
         Where to; ``-`` is standard output.
     wanted : Wanted
@@ -46,7 +48,9 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
         return
     found = _answers(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
-        write_text(output, _json(data, found))
+        write_text(output, _json(_tokens(data, model), found))
+    elif data.format == "svmlight":
+        write_text(output, _sets(found))
     elif isinstance(data.X, Sentences):
         write_columns(output, data.X, *_columns(found))
     else:
@@ -56,22 +60,25 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
 def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
     ranked = getattr(model, "predict_k_best", None)
     if ranked is None:
-        raise ValueError(f"a {type(model).__name__} has one answer per sequence; leave --n-best away")
+        raise ValueError(f"a {type(model).__name__} has one answer per {form_of(model).example}; leave --n-best away")
     return ranked(data.X, count, probabilities=True)
 
 
 def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
-    """What is asked for, with an entry per sequence, from scores that are computed once."""
+    """What is asked for, with an entry per example, from scores that are computed once where a model can do so."""
+    form, classes = form_of(model), model.classes_.tolist()
     labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
-    found, classes, form = {"labels": labels}, model.classes_.tolist(), form_of(model)
+    found, names = dict[str, list[Any]](labels=labels), [str(label) for label in classes]
     shares = [np.round(rows, 6).tolist() for rows in marginals]
     if wanted.confidence:
         number = {label: k for k, label in enumerate(classes)}
         column = cache(lambda label: number[form.class_of(label, model)])
-        pairs = zip(labels, shares, strict=True)
-        found["confidence"] = [[p[column(y)] for y, p in zip(*pair, strict=True)] for pair in pairs]
-    if wanted.marginals:
-        names = [str(label) for label in classes]
+        rows = map(repeat, shares) if form is SETS else shares  # all labels of a set are in one row
+        pairs = zip(labels, rows, strict=True)
+        found["confidence"] = [[p[column(y)] for y, p in zip(*pair, strict=form is not SETS)] for pair in pairs]
+    if wanted.marginals and form is SETS:
+        found["marginals"] = [dict(zip(names, row, strict=True)) for row in shares]
+    elif wanted.marginals:
         found["marginals"] = [[dict(zip(names, row, strict=True)) for row in rows] for rows in shares]
     return found
 
@@ -84,6 +91,17 @@ def _columns(found: dict[str, list[Any]]) -> Iterator[list[list[str]]]:
     shares = found.get("marginals", [])
     for name in shares[0][0] if shares else ():
         yield [[f"{name}/{row[name]:.6f}" for row in sequence] for sequence in shares]
+
+
+def _sets(found: dict[str, list[Any]]) -> Iterator[str]:
+    """One line per example: its labels between commas, their probabilities likewise, those of all labels."""
+    for i, labels in enumerate(found["labels"]):
+        fields = [",".join(map(label_text, labels))]
+        if "confidence" in found:
+            fields.append(",".join(f"{p:.6f}" for p in found["confidence"][i]))
+        if "marginals" in found:
+            fields += [f"{name}/{p:.6f}" for name, p in found["marginals"][i].items()]
+        yield "\t".join(fields) + "\n"
 
 
 def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
@@ -109,8 +127,14 @@ def _best_json(answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
         yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
 
 
-def _json(data: Data, found: dict[str, list[Any]]) -> Iterator[str]:
-    tokens = data.X.tokens if isinstance(data.X, Sentences) else data.X if data.format == "json_lines" else None
+def _json(tokens: Any, found: dict[str, list[Any]]) -> Iterator[str]:
     for i in range(len(found["labels"])):
         entry = {} if tokens is None else {"tokens": tokens[i]}
         yield json.dumps(entry | {name: answers[i] for name, answers in found.items()}, ensure_ascii=False) + "\n"
+
+
+def _tokens(data: Data, model: Any) -> Any:
+    """The tokens of sequences that have some."""
+    if isinstance(data.X, Sentences):
+        return data.X.tokens
+    return data.X if data.format == "json_lines" and form_of(model) is not GRAPHS else None

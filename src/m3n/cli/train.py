@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from m3n.cli.inputs import all_scores
 from m3n.cli.options import INTERRUPTED, console, print_json
-from m3n.cli.sequences import Reading, all_scores
 from m3n.compiled.sweeps.sequential import sweep
-from m3n.estimators import SequenceTagger
-from m3n.features import Templates
+from m3n.estimators import GraphLabeler, MultilabelClassifier, SequenceTagger
+from m3n.estimators.forms import form_of
 from m3n.io import Data
 from m3n.run.loop import Status
 from m3n.scores import Scores
+
+TASKS: dict[str, Any] = {"sequences": SequenceTagger, "labels": MultilabelClassifier, "graphs": GraphLabeler}
 
 
 @dataclass(frozen=True)
@@ -23,13 +25,25 @@ class Wishes:
     """What was asked for besides the data."""
 
     model: Path  # where the model goes
-    reading: Reading  # how files are read
-    templates: Templates | None = None  # which attributes to make of columns
-    settings: dict[str, Any] = field(default_factory=dict)  # arguments of ``SequenceTagger``
+    task: str = "sequences"  # what is learnt
+    settings: dict[str, Any] = field(default_factory=dict)  # arguments of the estimator
     test: Path | None = None  # labelled data to score the model on
     report: Path | None = None  # where the report goes
     json: bool = False  # print JSON and nothing else
     quiet: bool = False  # print nothing
+
+
+def estimator_for(task: str) -> Any:
+    """The estimator of a task.
+
+    Parameters
+    ----------
+    task : str
+        Its name.
+    """
+    if task not in TASKS:
+        raise ValueError(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
+    return TASKS[task]
 
 
 def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
@@ -47,26 +61,43 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     out = console(errors=wishes.json)
     shown = not (wishes.json or wishes.quiet)
     begin = time.perf_counter()
+    verbose = shown and console(errors=True).is_terminal
+    model = _estimator(wishes, verbose)
+    form = form_of(model)
     if shown:
-        tokens = sum(map(len, data.y or []))
-        out.print(f"{len(data.y or []):,} sequences with {tokens:,} labels to learn from ({data.format})")
+        labels = sum(map(len, data.y or []))
+        out.print(f"{len(data.y or []):,} {form.example}s with {labels:,} labels to learn from ({data.format})")
         if _first_time():
             out.print("The first run compiles for this processor, which takes a minute; later runs begin at once.")
-    verbose = shown and console(errors=True).is_terminal
-    tagger = SequenceTagger(templates=wishes.templates, verbose=verbose, **wishes.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
-        tagger.fit(data.X, data.y)
-    tagger.save(wishes.model)
+        model.fit(data.X, data.y)
+    model.save(wishes.model)
     trained = time.perf_counter() - begin
-    scores = {} if held_out is None else all_scores(held_out.y or [], tagger.predict(held_out.X))
+    scores: dict[str, Scores] = {}
+    if held_out is not None:
+        found, _ = model._answers(held_out.X, marginals=False)
+        scores = all_scores(held_out.y or [], found, model=model)
     if wishes.report is not None:
-        _report(tagger, held_out or data, wishes.report, wishes.model.name)
+        from m3n.reports import report
+
+        shown_data = held_out or data
+        report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
-        print_json(_summary(tagger, wishes, trained, scores))
+        print_json(_summary(model, wishes, trained, scores))
     elif not wishes.quiet:
-        _tell(out, tagger, wishes, trained, scores)
-    return INTERRUPTED if tagger.status_ is Status.INTERRUPTED else 0
+        _tell(out, model, wishes, trained, scores)
+    return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
+
+
+def _estimator(wishes: Wishes, verbose: bool) -> Any:
+    """The estimator of the task, with the settings that it has; others must be those of nobody who asked for them."""
+    kind = estimator_for(wishes.task)
+    known = kind._parameter_names()
+    strange = [name for name, value in wishes.settings.items() if name not in known and value]
+    if strange:
+        raise ValueError(f"--{strange[0].replace('_', '-')} is not for --task {wishes.task}; leave it away")
+    return kind(verbose=verbose, **{name: value for name, value in wishes.settings.items() if name in known})
 
 
 def _first_time() -> bool:
@@ -75,36 +106,30 @@ def _first_time() -> bool:
     return folder is not None and not any(Path(folder).glob("*.nbi"))
 
 
-def _report(tagger: SequenceTagger, data: Data, path: Path, name: str) -> None:
-    from m3n.reports import report
-
-    report(None, tagger, data.X, data.y, title=name).save(path)
-
-
-def _summary(tagger: SequenceTagger, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> dict[str, Any]:
-    known, last = tagger.certificate_, tagger.trace_[-1]
+def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> dict[str, Any]:
+    known, last = model.certificate_, model.trace_[-1]
     return {
         "model": str(wishes.model),
-        "status": str(tagger.status_),
+        "status": str(model.status_),
         "primal": known.primal,
         "dual": known.dual,
         "gap": known.gap,
-        "lam": tagger.lam_,
-        "solver": type(tagger.solver_).__name__,
+        "lam": model.lam_,
+        "solver": type(model.solver_).__name__,
         "passes": last.passes,
         "seconds": seconds,
-        "labels": tagger.classes_.tolist(),
-        "attributes": tagger.n_features_in_,
+        "labels": model.classes_.tolist(),
+        "attributes": model.n_features_in_,
         "scores": {name: score.as_dict() for name, score in scores.items()},
     }
 
 
-def _tell(out: Any, tagger: SequenceTagger, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> None:
-    known, status = tagger.certificate_, tagger.status_
+def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> None:
+    known, status = model.certificate_, model.status_
     share = known.gap / known.primal if known.primal > 0 else 0.0
     out.print(
-        f"{len(tagger.classes_)} labels, {tagger.n_features_in_:,} attributes; {type(tagger.solver_).__name__}, "
-        f"{tagger.trace_[-1].passes:.0f} passes, {seconds:.1f} s with reading features"
+        f"{len(model.classes_)} labels, {model.n_features_in_:,} attributes; {type(model.solver_).__name__}, "
+        f"{model.trace_[-1].passes:.0f} passes, {seconds:.1f} s with reading features"
     )
     if status is Status.INTERRUPTED:
         out.print("Interrupted: the best weights so far are kept.")

@@ -1,4 +1,4 @@
-"""The training problem of CRFsuite, as one of ours.
+"""The training problem of CRFsuite, as one of ours, from the arguments of ``sklearn_crfsuite.CRF``.
 
     CRFsuite     sum_i loss_i(w) + c2 |w|^2 + c1 |w|_1
     here         n J(w),   J(w) = lam/2 |w|^2 + l1 |w|_1 + 1/n sum_i loss_i(w),   lam = 2 c2/n,   l1 = c1/n
@@ -15,7 +15,8 @@ these weigh an error against a change of the weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,19 @@ from m3n.problem import Problem
 from m3n.run.callbacks import ProgressBar
 from m3n.run.loop import Callback, Result, Snapshot, minimize
 from m3n.structures import Chain
+
+CALIBRATION = tuple(f"calibration_{word}" for word in ("eta", "rate", "samples", "candidates", "max_trials"))
+TAKES = {  # the arguments that not every algorithm knows
+    "lbfgs": ("c1", "c2", "num_memories", "epsilon", "period", "delta", "linesearch", "max_linesearch"),
+    "l2sgd": ("c2", "period", "delta", *CALIBRATION),
+    "ap": ("epsilon",),
+    "pa": ("epsilon", "pa_type", "c", "error_sensitive", "averaging"),
+    "arow": ("epsilon", "variance", "gamma"),
+}
+DELTA = {"lbfgs": 1e-5, "l2sgd": 1e-6}
+PASSES = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
+MARGIN_RTOL = 1e-2  # nobody asked for the optimum of an objective that only stands in
+LEAST_SQUARE = 1e-4  # c2 where neither c1 nor c2 is positive: without it there may be no optimum
 
 
 @dataclass(frozen=True)
@@ -53,11 +67,9 @@ class KeptFeatures:
         plain = self.least <= 0.0 and bool((X.data >= 0.0).all())  # no frequency is too small
         if plain:
             return None if self.all_states else observed_pairs(X, gold, labels)
-        seen, frequency = observed_pairs(X, gold, labels), _frequencies(X, gold, labels)
-        if not self.all_states:
-            return _only(seen, _at(frequency, seen) >= self.least)
-        everything = scipy.sparse.csr_array(np.ones((X.shape[1], labels), dtype=bool))
-        return _only(everything, _at(frequency, everything) >= self.least)
+        everything = np.ones((X.shape[1], labels), dtype=bool) if self.all_states else None
+        pairs = observed_pairs(X, gold, labels) if everything is None else scipy.sparse.csr_array(everything)
+        return _frequent(pairs, X, gold, self.least)
 
     def transitions(self, gold: np.ndarray, lengths: np.ndarray, labels: int) -> np.ndarray:
         """The pairs of neighbouring labels, as a mask."""
@@ -68,35 +80,16 @@ class KeptFeatures:
         return (counts >= self.least) & (self.all_transitions | (counts > 0))
 
 
-def _frequencies(X: scipy.sparse.csr_array, gold: np.ndarray, labels: int) -> scipy.sparse.csr_array:
-    tokens = np.arange(len(gold))
-    given = scipy.sparse.csr_array((np.ones(len(gold)), (tokens, gold)), shape=(len(gold), labels))
-    return scipy.sparse.csr_array(X.T @ given)
-
-
-def _at(matrix: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array) -> np.ndarray:
-    """The entries of a matrix where pairs has some."""
+def _frequent(
+    pairs: scipy.sparse.csr_array, X: scipy.sparse.csr_array, gold: np.ndarray, least: float
+) -> scipy.sparse.csr_array:
+    """The pairs of which the attribute's values, where the label stands, have at least this sum."""
+    shape = (len(gold), pairs.shape[1])
+    stands = scipy.sparse.csr_array((np.ones(len(gold)), (np.arange(len(gold)), gold)), shape=shape)
     rows = np.repeat(np.arange(pairs.shape[0]), np.diff(pairs.indptr))
-    return np.asarray(matrix[rows, pairs.indices]).ravel()
-
-
-def _only(pairs: scipy.sparse.csr_array, kept: np.ndarray) -> scipy.sparse.csr_array:
+    kept = np.asarray(scipy.sparse.csr_array(X.T @ stands)[rows, pairs.indices]).ravel() >= least
     pointers = np.concatenate([[0], np.cumsum(kept)])[pairs.indptr]
     return scipy.sparse.csr_array((pairs.data[kept], pairs.indices[kept], pointers), pairs.shape)
-
-
-@dataclass(frozen=True)
-class Strength:
-    """What is minimised, for n sequences."""
-
-    objective: str  # "crf" or "margin": the loss of a sequence
-    square: float  # c2, the weight of |w|^2 beside the sum of losses
-    absolute: float = 0.0  # c1, the weight of |w|_1
-
-    def problem(self, structure: Chain, features: FeatureMap, labels: Sequence[np.ndarray]) -> Problem:
-        n = len(labels)
-        words: dict[str, Any] = {"temperature": 1.0} if self.objective == "crf" else {"loss": Hamming()}
-        return Problem(structure, features, labels, lam=2.0 * self.square / n, l1=self.absolute / n, **words)
 
 
 @dataclass(frozen=True)
@@ -104,13 +97,21 @@ class Plan:
     """Which model is trained, and how well."""
 
     selection: KeptFeatures  # which pairs get a weight
-    strength: Strength  # what is minimised
+    objective: str  # "crf" or "margin": the loss of a sequence
+    square: float  # c2, the weight of |w|^2 beside the sum of losses
+    absolute: float  # c1, the weight of |w|_1
     # Training ends at a duality gap of this part of the objective. With an l1 penalty the gap lags far behind the
     # objective, so that training also ends, as in CRFsuite, where ``period`` passes have brought no more than this.
     rtol: float
     period: int = 10  # see above
     max_passes: float | None = None  # it ends after so many passes over the data, too
     verbose: bool = False  # whether to show a progress bar
+
+    def problem(self, structure: Chain, features: FeatureMap, labels: Sequence[np.ndarray]) -> Problem:
+        """What is minimised, for n sequences."""
+        n = len(labels)
+        words: dict[str, Any] = {"temperature": 1.0} if self.objective == "crf" else {"loss": Hamming()}
+        return Problem(structure, features, labels, lam=2.0 * self.square / n, l1=self.absolute / n, **words)
 
 
 class Settled:
@@ -182,12 +183,69 @@ def train(X: scipy.sparse.csr_array, gold: list[np.ndarray], labels: int, plan: 
     nothing = ObservedTable(np.zeros(labels, bool))
     table = ObservedTable(plan.selection.transitions(flat, lengths, labels))
     features = Stack(node, table, nothing, nothing)
-    problem = plan.strength.problem(Chain(lengths, labels), features, gold)
+    problem = plan.problem(Chain(lengths, labels), features, gold)
     with ExitStack() as stack:
         callbacks: list[Callback] = [stack.enter_context(ProgressBar())] if plan.verbose else []
-        callbacks += [Settled(plan.period, plan.rtol)] if plan.strength.absolute else []
+        callbacks += [Settled(plan.period, plan.rtol)] if plan.absolute else []
         result = minimize(problem, tol=0.0, rtol=plan.rtol, max_passes=plan.max_passes, callbacks=callbacks)
     attributes, transitions = features.split(result.w)[:2]
     coef = attributes.reshape(-1, labels) if pairs is None else node.coefficients(attributes)
     size = (attributes.size if pairs is None else pairs.nnz) + int(table.mask.sum())
     return Outcome(coef, transitions.reshape(labels, labels), result, problem.lam, problem.l1, size)
+
+
+def plan_of(params: Mapping[str, Any]) -> Plan:
+    """What the arguments ask for, with warnings about what is done instead.
+
+    Parameters
+    ----------
+    params : mapping
+        The arguments by name; None stands for a default.
+    """
+    algorithm = params["algorithm"] or "lbfgs"
+    _check(algorithm, params)
+    given = {name: value for name, value in params.items() if value is not None}
+    selection = KeptFeatures(
+        bool(given.get("all_possible_states")), bool(given.get("all_possible_transitions")), given.get("min_freq", 0.0)
+    )
+    exact = algorithm in DELTA
+    rtol = given.get("delta", DELTA[algorithm]) if exact else MARGIN_RTOL
+    objective, square, absolute = _penalties(given) if exact else _margin(algorithm, given)
+    passes = given.get("max_iterations", PASSES.get(algorithm))
+    period, verbose = given.get("period", 10), bool(params["verbose"])
+    return Plan(selection, objective, square, absolute, rtol, period, passes, verbose)
+
+
+def _check(algorithm: str, params: Mapping[str, Any]) -> None:
+    """Refuse what CRFsuite refuses."""
+    if algorithm not in TAKES:
+        raise ValueError(f"unknown algorithm {algorithm!r}; choose one of {tuple(TAKES)}")
+    others = {name for names in TAKES.values() for name in names} - set(TAKES[algorithm])
+    wrong = [name for name in params if name in others and params[name] is not None]
+    if wrong:
+        raise ValueError(f"algorithm {algorithm!r} has no {wrong[0]}; it has {TAKES[algorithm]}")
+    if params["trainer_cls"] is not None:
+        _warn("trainer_cls is not used: m3n trains by its own solvers")
+
+
+def _penalties(given: Mapping[str, Any]) -> tuple[str, float, float]:
+    """The objective, and its penalties c2 |w|^2 + c1 |w|_1."""
+    absolute, square = float(given.get("c1", 0.0)), float(given.get("c2", 1.0))
+    if absolute < 0.0 or square < 0.0:
+        raise ValueError(f"c1 and c2 must not be negative, got c1={absolute} and c2={square}")
+    if not absolute and not square:
+        _warn(f"without a penalty there may be no best weights: c2={LEAST_SQUARE} is used instead of c1=c2=0")
+        square = LEAST_SQUARE
+    return "crf", square, absolute
+
+
+def _margin(algorithm: str, given: Mapping[str, Any]) -> tuple[str, float, float]:
+    """The same for 1/(2C) |w|^2 beside the sum of hinge losses."""
+    C = given.get("c", 1.0) * given.get("variance", 1.0) / given.get("gamma", 1.0)
+    what = f'a max-margin network (objective="margin", C={C:g}) stands in for algorithm {algorithm!r}'
+    _warn(f"{what}, which minimises no objective; algorithm='lbfgs' is the CRF")
+    return "margin", 0.5 / C, 0.0
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=5)  # at the call of fit

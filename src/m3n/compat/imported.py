@@ -16,17 +16,13 @@ from m3n.estimators import SequenceTagger
 from m3n.estimators.inputs import SequenceReader
 from m3n.estimators.matrices import Matrix
 from m3n.features import AttributeVectorizer, Templates
+from m3n.io.files import DataFileError
 
 SEPARATOR = ":"  # CRFsuite's, between the name and the value of an attribute
 
 
-class ImportedModelError(ValueError):
+class ImportedModelError(DataFileError):
     """A model of another programme cannot be read; the message names the file and the place."""
-
-    @classmethod
-    def at(cls, name: str, line: int, what: str) -> ImportedModelError:
-        """An error at a line of a file."""
-        return cls(f"{name}, line {line}: {what}")
 
 
 def attribute_reader(attributes: Iterable[str]) -> SequenceReader:

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.compat.crf_settings import plan_of
-from m3n.compat.crf_training import Outcome, Plan, train
+from m3n.compat.crf_training import Outcome, Plan, plan_of, train
 from m3n.compat.imported import SEPARATOR, tagger_of
 from m3n.compat.tagger import ModelInfo, Tagger, listed, read_model
 from m3n.compat.training_log import TrainingLog, log_of, scores_of
@@ -294,8 +293,8 @@ class CRF(Declared):
 
 def _model(outcome: Outcome, plan: Plan, labels: list[Any], vectorizer: AttributeVectorizer) -> SequenceTagger:
     """The tagger with the weights that training found."""
-    strength, reader = plan.strength, SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
-    settings = {"objective": strength.objective, "lam": outcome.lam, "l1": outcome.l1, "tol": 0.0, "rtol": plan.rtol}
+    reader = SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
+    settings = {"objective": plan.objective, "lam": outcome.lam, "l1": outcome.l1, "tol": 0.0, "rtol": plan.rtol}
     model = tagger_of(labels, reader, outcome.coef, outcome.transitions, max_passes=plan.max_passes, **settings)
     vars(model).update(history(outcome.result), lam_=outcome.lam)
     return model

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.compat.conversion import convert
-from m3n.compat.crfsuite_dump import Weights, dump_of
+from m3n.compat.crfsuite import Weights, dump_of
 from m3n.estimators import SequenceTagger, load
 from m3n.io.model_file import ModelFileError
 

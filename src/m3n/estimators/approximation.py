@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from m3n.estimators.chains import chain_weights
-from m3n.estimators.examples import Examples
 from m3n.estimators.inputs import Inputs
 from m3n.estimators.kernel_scores import KernelSettings, prediction_model, transformed
+from m3n.estimators.training import Examples
 from m3n.features import Dense, Kernel
 from m3n.run.certificate import Certificate
 

@@ -1,8 +1,17 @@
-"""Linear chains: the feature map of sequences, their output space, and the weights as an estimator shows them."""
+"""Linear chains: the feature map of sequences, their output space, the weights that an estimator shows, and decoding.
+
+From scores to labels there are several ways: the best, the k best, the likeliest, all under constraints and with some
+labels given. A label that is given at a position makes every other label there score -inf, so the oracles of the
+structure answer for the rest: max over, sum over, and probabilities of the outputs that agree with what is given.
+
+Posterior decoding takes the labels with the least expected number of errors under p(y) ~ exp(score(y) / temperature):
+max_y sum_t p_t(y_t) over the allowed outputs, which is Viterbi on the marginals p_t (minimum Bayes risk).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +21,14 @@ from m3n.estimators.matrices import Matrix, linear_map
 from m3n.estimators.training import split_weights, stacked
 from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
 from m3n.features.observed import observed_pairs, observed_transitions
-from m3n.structures import Chain, Transitions
+from m3n.packed import Threads
+from m3n.structures import Chain, Parts, Transitions
 
 GROUPS = ("attributes", "transitions", "boundaries", "pairs")
 MASKS = ("forbidden", "forbidden_start", "forbidden_end")  # of constraints
+SCHEMES = {"iob": Transitions.iob, "iob1": Transitions.iob1, "bioes": Transitions.bioes}
+DECODINGS = ("viterbi", "posterior")
+FREE = -1  # where no label is given
 
 
 def chain_maps(
@@ -81,3 +94,201 @@ def chain_of(lengths: np.ndarray, labels: int, constraints: Transitions | None, 
     """Sequences of labels that obey the constraints, if there are any."""
     masks = {name: getattr(constraints, name) for name in MASKS} if constraints else {}
     return Chain(lengths, labels, edges=edges, **masks)
+
+
+@dataclass
+class Scored:
+    """Sequences with their scores, ready to be decoded once.
+
+    Attributes
+    ----------
+    structure : Chain
+        The output space.
+    theta : tuple of arrays
+        Scores; decoding may write over them.
+    classes : array (labels,)
+        The labels.
+    fixed : array of int (positions,) or None
+        The number of the label that is given at a position, or FREE.
+    threads : Threads
+        Who works.
+    first : int
+        The number of the first sequence, for messages.
+    """
+
+    structure: Chain
+    theta: Parts
+    classes: np.ndarray
+    fixed: np.ndarray | None
+    threads: Threads
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        self._pin(self.theta[0])
+
+    def best(self) -> list[list[Any]]:
+        """The labels with the highest score."""
+        values, labelling = self.structure.hard(self.theta, self.threads)
+        self._check(values)
+        return self._names(labelling)
+
+    def marginals(self, temperature: float) -> np.ndarray:
+        """Probabilities (positions, labels)."""
+        check_temperature(temperature)
+        values, marginals = self.structure.soft(self.theta, temperature, self.threads)
+        self._check(values)
+        return marginals[0]
+
+    def split_marginals(self, temperature: float) -> list[np.ndarray]:
+        """The same, an array per sequence."""
+        return np.split(self.marginals(temperature), self.structure.offsets[1:-1])
+
+    def posterior(self, temperature: float) -> list[list[Any]]:
+        """The allowed labels with the largest sum of probabilities."""
+        node = self.marginals(temperature)
+        self._pin(node)
+        zeros = tuple(np.zeros(shape) for shape in self.structure.shapes[1:])
+        return self._names(self.structure.hard((node, *zeros), self.threads)[1])
+
+    def k_best(self, k: int, temperature: float | None) -> list[list[tuple[Any, ...]]]:
+        """Labels, score and, at a temperature, probability of the k best outputs of every sequence."""
+        scores, labellings = self.structure.k_best(self.theta, k, self.threads)
+        self._check(scores[:, 0])
+        columns = [scores]
+        if temperature is not None:
+            values = self.structure.soft(self.theta, temperature, self.threads)[0]
+            columns.append(np.exp((scores - values[:, None]) / temperature))
+        numbers = np.stack(columns, axis=2).tolist()  # (sequences, k, 1 or 2)
+        outputs = [self._names(labelling) for labelling in labellings]
+        counts = np.isfinite(scores).sum(axis=1).tolist()
+        return [[(outputs[r][i], *numbers[i][r]) for r in range(count)] for i, count in enumerate(counts)]
+
+    def _pin(self, node: np.ndarray) -> None:
+        """Only the given labels may score."""
+        if self.fixed is None:
+            return
+        rows = np.flatnonzero(self.fixed != FREE)
+        kept = node[rows, self.fixed[rows]]
+        node[rows] = -np.inf
+        node[rows, self.fixed[rows]] = kept
+
+    def _names(self, labelling: np.ndarray) -> list[list[Any]]:
+        names = np.array(self.classes.tolist(), dtype=object)  # plain strings and numbers, looked up all at once
+        return self.structure.unpack(names[labelling])
+
+    def _check(self, values: np.ndarray) -> None:
+        """Say where the first sequence without any allowed output fails."""
+        impossible = np.flatnonzero(np.isneginf(values))
+        if impossible.size:
+            i = int(impossible[0])
+            low, high = self.structure.offsets[i : i + 2]
+            fixed = np.full(high - low, FREE) if self.fixed is None else self.fixed[low:high]
+            raise ValueError(
+                f"sequence {self.first + i}, {_obstacle(self.structure.masks, fixed, self.classes.tolist())}"
+            )
+
+
+def _obstacle(masks: Parts, fixed: np.ndarray, names: list[Any]) -> str:
+    """Where and why no output agrees with the given labels, found by following all allowed ones."""
+    pair, first, last = masks
+    final = len(fixed) - 1
+    reached = ~first
+    for t, given in enumerate(fixed.tolist()):
+        if t > 0:
+            reached = np.any(~pair[reached], axis=0)
+        if given != FREE:
+            reached = reached & (np.arange(len(names)) == given)
+        if t == final:
+            reached = reached & ~last
+        if not reached.any():
+            break
+    if (fixed == FREE).all():
+        return f"position {t}: the constraints allow no labels for a sequence of length {final + 1}"
+    before = f" after {names[fixed[t - 1]]!r}" if t > 0 and fixed[t - 1] != FREE else ""
+    what = "any label" if given == FREE else f"the fixed label {names[given]!r}"
+    return f"position {t}: the constraints do not allow {what} here{before}; change or free a fixed label"
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse what is not a positive number."""
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+
+
+def check_decoding(decoding: str) -> None:
+    """Refuse unknown ways to decode."""
+    if decoding not in DECODINGS:
+        raise ValueError(f"unknown decoding {decoding!r}; choose one of {DECODINGS}")
+
+
+def check_constraints(constraints: Any) -> None:
+    """Refuse what cannot be a constraint, whatever the data."""
+    if isinstance(constraints, str) and constraints not in (*SCHEMES, "observed"):
+        raise ValueError(f"unknown constraints {constraints!r}; choose one of {(*SCHEMES, 'observed')}")
+    if not (constraints is None or isinstance(constraints, (str, Transitions))):
+        raise TypeError(f"constraints must be None, a name or m3n.structures.Transitions, got {constraints!r:.60}")
+
+
+def learn_constraints(
+    constraints: str | Transitions | None, classes: np.ndarray, labels: list[list[int]]
+) -> Transitions | None:
+    """The constraints for the labels of the training data, after checking that the data obey them."""
+    names = classes.tolist()
+    if constraints is None:
+        return None
+    if isinstance(constraints, Transitions):
+        learnt = constraints.align(names)
+    elif constraints == "observed":
+        learnt = Transitions.observed([names[k] for k in sequence] for sequence in labels)
+    else:
+        learnt = SCHEMES[constraints](names)
+    _check_training(learnt, constraints, labels)
+    return learnt
+
+
+def _check_training(learnt: Transitions, constraints: str | Transitions, labels: list[list[int]]) -> None:
+    offsets = np.cumsum([0, *map(len, labels)])
+    wrong = learnt.violations(np.concatenate(labels), offsets)
+    if not wrong.size:
+        return
+    i = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
+    t = int(wrong[0] - offsets[i])
+    label = learnt.labels[labels[i][t]]
+    if t > 0 and learnt.forbidden[labels[i][t - 1], labels[i][t]]:
+        what = f"{label!r} follows {learnt.labels[labels[i][t - 1]]!r}"
+    else:
+        what = f"{label!r} stands {'first' if t == 0 and learnt.forbidden_start[labels[i][0]] else 'last'}"
+    named = f"constraints={constraints!r}" if isinstance(constraints, str) else "constraints"
+    others = " or ".join(repr(name) for name in (*SCHEMES, "observed") if name != constraints)
+    remedy = f"correct the labels, or choose another scheme ({others}) or constraints=None"
+    raise ValueError(f"sequence {i}, position {t} of y: {what}, which {named} forbid; {remedy}")
+
+
+def read_fixed(fixed: Any, lengths: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
+    """The numbers of the given labels, one sequence after another; FREE where there is None."""
+    if fixed is None:
+        return None
+    if isinstance(fixed, str) or not isinstance(fixed, Iterable):
+        raise TypeError(f"fixed must be a list with a list of labels or None per sequence, got {fixed!r:.60}")
+    sequences = list(fixed)
+    if len(sequences) != len(lengths):
+        raise ValueError(f"X has {len(lengths)} sequences but fixed has {len(sequences)}")
+    numbers = {label: k for k, label in enumerate(classes.tolist())} | {None: FREE}
+    rows = [_fixed_row(given, i, int(lengths[i]), numbers) for i, given in enumerate(sequences)]
+    return np.array([number for row in rows for number in row], dtype=np.int64)
+
+
+def _fixed_row(given: Any, i: int, length: int, numbers: dict[Any, int]) -> list[int]:
+    if given is None:
+        return [FREE] * length
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"sequence {i}: fixed must be a list with a label or None per position, got {given!r:.60}")
+    given = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if len(given) != length:
+        raise ValueError(f"sequence {i} has {length} positions in X but {len(given)} in fixed")
+    for t, label in enumerate(given):
+        if not isinstance(label, (str, int, float, np.generic, type(None))) or label not in numbers:
+            known = [name for name in numbers if name is not None]
+            remedy = f"choose from {known!r:.300}, or None to leave a position free"
+            raise ValueError(f"sequence {i}, position {t}: the model does not know the fixed label {label!r}; {remedy}")
+    return [numbers[label] for label in given]

@@ -150,8 +150,7 @@ class _Parts:
         found = [self.attributes.terms(t)]
         if t > 0:
             before = numbers[t - 1]
-            if self.pairs is not None:
-                found.append(self.pairs.terms(t - 1, self._tables(lambda tables: tables[:, before])))
+            found += self._pair_terms(t - 1, lambda tables: tables[:, before])
             found.append(_single("transition", f"after {self.names[before]}", model.transitions_[before]))
         if t == 0 and model.start_.any():
             found.append(_single("start", "first", model.start_))
@@ -163,15 +162,17 @@ class _Parts:
         """What leads to the next position."""
         if t == len(numbers) - 1:
             return []
-        following, found = numbers[t + 1], list[Terms]()
-        if self.pairs is not None:
-            found.append(self.pairs.terms(t, self._tables(lambda tables: tables[:, :, following])))
+        following = numbers[t + 1]
+        found = self._pair_terms(t, lambda tables: tables[:, :, following])
         name = f"before {self.names[following]}"
         return [*found, _single("transition", name, self.model.transitions_[:, following])]
 
-    def _tables(self, choose: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def _pair_terms(self, row: int, choose: Callable[[np.ndarray], np.ndarray]) -> list[Terms]:
+        """What attributes of a pair of neighbours add; ``choose`` takes from tables of both labels those of one."""
         labels = len(self.names)
-        return lambda scores: choose(scores.reshape(-1, labels, labels))
+        if self.pairs is None:
+            return []
+        return [self.pairs.terms(row, lambda scores: choose(scores.reshape(-1, labels, labels)))]
 
     def _other(self, t: int, numbers: list[int], terms: list[Terms]) -> int | None:
         """The best other label, of those that may stand between the neighbours."""

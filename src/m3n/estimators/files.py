@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from m3n.estimators import kernel_files, model_parts
+from m3n.estimators import model_parts
 from m3n.estimators.declaration import Learnt
 from m3n.estimators.matrices import packed, unpacked
 from m3n.io import model_file
@@ -45,7 +45,7 @@ def save(model: Trained, path: str | os.PathLike[str]) -> None:
     for entry in model._arrays():
         tensors |= packed(entry.name, vars(model).get(entry.name))
     if not model._linear:
-        meta["kernel_model"], coefficients = kernel_files.pack(model.kernel_model_)
+        meta["kernel_model"], coefficients = model_parts.packed_kernel(model.kernel_model_)
         tensors |= coefficients
     meta = model_parts.described(model) | meta | {"reader": reader}
     model_file.write(path, kind_of(model), meta, tensors | vocabulary)
@@ -59,7 +59,7 @@ def kind_of(model: Trained) -> str:
 def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trained:
     """A model of that kind from the contents of a file."""
     model = kind(**model_parts.restored_params(meta))
-    fitted = model_parts.restored(meta)
+    fitted = model_parts.restored_history(meta)
     plain = meta["reader"] if "reader" in meta else {"width": meta["width"]}  # as multilabel models once had it
     reader = kind._reader.unpacked(plain, tensors, getattr(model, "templates", None))
     fitted |= {"reader_": reader, "n_features_in_": reader.width}
@@ -69,7 +69,7 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
         "pairs": reader.pair_width or None,
     }
     if "kernel_model" in meta:
-        fitted["kernel_model_"] = kernel_files.unpack(meta["kernel_model"], tensors)
+        fitted["kernel_model_"] = model_parts.unpacked_kernel(meta["kernel_model"], tensors)
         coefficients = fitted["kernel_model_"].coefficients
         check_shape("coefficients", coefficients, (len(coefficients), sizes["labels"]))
     for entry in kind._arrays():

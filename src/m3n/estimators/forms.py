@@ -33,7 +33,7 @@ class Form:
     inputs : str
         What X is.
     files : bool
-        Whether the command reads such inputs from files of sequences.
+        Whether the command reads such inputs from files.
     named : bool
         Whether a position has one of the labels that the model knows.
     exclusive : bool
@@ -99,7 +99,7 @@ class Graphs(Form):
     """Labels of nodes."""
 
     kind, example, position, inputs = "graphs", "graph", "node", "graphs of node features, edges and edge features"
-    files, table = False, "pairs_"
+    table = "pairs_"
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         return [_of_nodes(labels, X[i]) for i, labels in enumerate(self.rows(y, len(predicted)))]
@@ -112,15 +112,16 @@ class Sets(Form):
     """Sets of labels: every label of every example is a position, with its name where it is on."""
 
     kind, example, position, inputs = "sets", "example", "label", "a matrix with a row per example"
-    files, named, exclusive, table = False, False, False, None
+    named, exclusive, table = False, False, None
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
-        names = np.asarray(model.classes_).tolist()
-        return [[name if on else OFF for name, on in zip(names, row, strict=True)] for row in model.predict(X)]
+        texts = self.texts(X, 0, [], model)
+        return [_marked(row, texts) for row in model.predict(X)]
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
-        names = np.asarray(model.classes_).tolist()
-        return [_switched(row, names) for row in (y.toarray() if hasattr(y, "toarray") else y)]
+        names, texts = np.asarray(model.classes_).tolist(), self.texts(X, 0, predicted, model)
+        rows = self.rows(y.toarray() if hasattr(y, "toarray") else y, len(predicted))
+        return [_marked(_switched(row, names), texts) for row in rows]
 
     def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
         return [str(name) for name in np.asarray(model.classes_).tolist()]
@@ -187,13 +188,18 @@ def _iob(given: Sequence[Any], predicted: list[str]) -> list[str]:
     return to_iob(given, len(predicted))
 
 
-def _switched(row: Any, names: list[Any]) -> list[Any]:
-    """Names of the labels that are on, in a row of zeros and ones or in a set of labels."""
+def _marked(switches: Iterable[Any], names: list[str]) -> list[str]:
+    """The names of labels that are on; names are texts, as what stands for the others is."""
+    return [name if on else OFF for name, on in zip(names, switches, strict=True)]
+
+
+def _switched(row: Any, names: list[Any]) -> list[bool]:
+    """Which labels are on, in a row of zeros and ones or in a set of labels."""
     values = list(row)
     indicator = not isinstance(row, (set, frozenset)) and len(values) == len(names) and set(values) <= {0, 1}
     if indicator:
-        return [name if on else OFF for name, on in zip(names, values, strict=True)]
+        return values
     unknown = [label for label in values if label not in names]
     if unknown:
         raise ValueError(f"the model does not know the label {unknown[0]!r}; it knows {names!r:.300}")
-    return [name if name in values else OFF for name in names]
+    return [name in values for name in names]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -62,26 +62,32 @@ class GraphReader(PlainReader):
         """Learn how many attributes there are, and read."""
         if len(X) == 0:
             raise ValueError("X is empty: there is nothing to train on")
-        nodes, _, pairs = _example(X[0], 0)
+        return self.like(X[0]).read(X)
+
+    def like(self, example: Any) -> Self:
+        """The same reader, for graphs with as many attributes as this one has."""
+        nodes, _, pairs = _example(example, 0)
         self.width, self.pair_width = nodes.shape[1], None if pairs is None else pairs.shape[1]
-        return self.read(X)
+        return self
 
     def read(self, X: Sequence[Any]) -> Graphs:
-        """Read graphs of the kind that ``fit`` saw."""
-        read = [_example(example, i) for i, example in enumerate(X)]
-        for i, (nodes, edges, pairs) in enumerate(read):
-            _check(nodes, edges, pairs, i)
-            _same("node", nodes.shape[1], self.width, i)
-            if (pairs is None) != (self.pair_width is None):
-                raise ValueError(f"graph {i}: either all graphs have edge features or none of them")
-            if pairs is not None:
-                _same("edge", pairs.shape[1], self.pair_width or 0, i)
-        counts = np.array([nodes.shape[0] for nodes, _, _ in read], dtype=np.int64)
-        stacked = _stack([nodes for nodes, _, _ in read], self.width)
-        pairs = None
-        if self.pair_width is not None:
-            pairs = _stack([pairs for _, _, pairs in read if pairs is not None], self.pair_width)
-        return Graphs(stacked, counts, [edges for _, edges, _ in read], pairs)
+        """Read graphs of the kind that ``fit`` saw, at least one."""
+        nodes, edges, pairs = zip(*(self.read_one(example, i) for i, example in enumerate(X)), strict=True)
+        counts = np.array([matrix.shape[0] for matrix in nodes], dtype=np.int64)
+        return Graphs(_stack(nodes), counts, list(edges), None if self.pair_width is None else _stack(pairs))
+
+    def read_one(self, example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
+        """Node features, edges and edge features of graph i, checked; those of a first graph are as many as it has."""
+        if not self.width:
+            self.like(example)
+        nodes, edges, pairs = _example(example, i)
+        _check(nodes, edges, pairs, i)
+        _same("node", nodes.shape[1], self.width, i)
+        if (pairs is None) != (self.pair_width is None):
+            raise ValueError(f"graph {i}: either all graphs have edge features or none of them")
+        if pairs is not None:
+            _same("edge", pairs.shape[1], self.pair_width or 0, i)
+        return nodes, edges, pairs
 
 
 def node_labels(y: Any, X: Sequence[Any]) -> list[Any]:
@@ -154,7 +160,10 @@ def _example(example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
             f"graph {i}: expected (node features, edges), (node features, edges, edge features) or a networkx graph, "
             f"got {type(example).__name__}"
         )
-    edges = np.asarray(example[1])
+    try:
+        edges = np.asarray(example[1])
+    except ValueError:
+        raise ValueError(f"graph {i}: edges must be pairs of node numbers") from None
     edges = edges.reshape(0, 2) if edges.size == 0 else edges
     pairs = None if len(example) == 2 else _matrix(example[2], f"graph {i}: edge features")
     return _matrix(example[0], f"graph {i}: node features"), edges, pairs
@@ -212,9 +221,7 @@ def _same(kind: str, found: int, expected: int, i: int) -> None:
         raise ValueError(f"graph {i} has {found} {kind} features where {expected} are expected, as in the first graph")
 
 
-def _stack(matrices: list[Matrix], width: int) -> Matrix:
-    if not matrices:
-        return np.empty((0, width))
+def _stack(matrices: Sequence[Matrix]) -> Matrix:
     if any(scipy.sparse.issparse(matrix) for matrix in matrices):
         return scipy.sparse.csr_array(scipy.sparse.vstack(matrices, format="csr"))
     return np.concatenate(matrices)

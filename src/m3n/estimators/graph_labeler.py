@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
-from m3n.estimators.decoding import check_temperature
-from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.files import Content
 from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
 from m3n.estimators.inputs import read_labels, share_right
 from m3n.estimators.matrices import linear_map, linear_scores
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.estimators.training import Examples, Setup
 from m3n.features import Copies, Stack, graph_features
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas

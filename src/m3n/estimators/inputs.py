@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.matrices import Matrix, bad_row
-from m3n.estimators.vocabularies import packed_vocabulary, restored_vectorizer
+from m3n.estimators.model_parts import packed_vocabulary, restored_vectorizer
 from m3n.features import AttributeVectorizer, Templates
 from m3n.io.sentences import Sentences, numbered
 from m3n.packed.ragged import numbers
@@ -53,6 +53,7 @@ class Inputs:
         yield from (array for array in (self.matrix, self.pairs, self.lengths) if array is not None)
 
 
+@dataclass(eq=False)
 class PlainReader:
     """What readers without a vocabulary share: they know how many attributes there are.
 
@@ -64,8 +65,8 @@ class PlainReader:
         Attributes of a pair of positions; None if there are none.
     """
 
-    def __init__(self, width: int = 0, pair_width: int | None = None):
-        self.width, self.pair_width = width, pair_width
+    width: int = 0
+    pair_width: int | None = None
 
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
@@ -78,6 +79,7 @@ class PlainReader:
         return cls(**plain)
 
 
+@dataclass(eq=False)
 class SequenceReader:
     """Turns sequences of inputs into one matrix with a row per position.
 
@@ -96,17 +98,10 @@ class SequenceReader:
         How many columns tokens had, for ``kind="columns"``; 0 if that is not known.
     """
 
-    def __init__(
-        self,
-        kind: str = "",
-        width: int = 0,
-        vectorizer: AttributeVectorizer | Templates | None = None,
-        columns: int = 0,
-    ):
-        self.kind = kind
-        self.width = width
-        self.vectorizer = vectorizer
-        self.columns = columns
+    kind: str = ""
+    width: int = 0
+    vectorizer: AttributeVectorizer | Templates | None = None
+    columns: int = 0
 
     @property
     def pair_width(self) -> int | None:

@@ -94,7 +94,9 @@ class KernelSettings:
     def transformer(self, matrix: Inputs) -> Any:
         """The fitted approximation, a transformer of scikit-learn's kind."""
         if not isinstance(self.approximation, str):
-            return _cloned(self.approximation).fit(matrix)
+            from sklearn.base import clone
+
+            return clone(self.approximation, safe=False).fit(matrix)
         from sklearn import kernel_approximation
 
         function, count = self.function.fitted(matrix), int(self.components)
@@ -243,9 +245,3 @@ def _nystroem(function: KernelFunction, count: int, seed: int) -> Any:
     own |= {"degree": function.degree, "coef0": function.coef0} if function.kernel == "poly" else {}
     params = dict(function.params) or None
     return Nystroem(function.kernel, **own, n_components=count, random_state=seed, kernel_params=params)
-
-
-def _cloned(transformer: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(transformer, safe=False)

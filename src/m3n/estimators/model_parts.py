@@ -1,23 +1,38 @@
-"""What all model files hold as JSON: parameters, labels, and how training went."""
+"""What model files hold: parameters, labels and how training went as JSON, vocabularies and kernel models as arrays.
+
+Vocabularies are millions of strings at times, so they are bytes in an array. Kernel models are inputs and coefficients,
+or the random numbers of a transformer. Nothing is ever code.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse
 
 from m3n import losses, solvers
-from m3n.features import Templates
+from m3n.estimators.kernel_scores import Support, Transformed
+from m3n.estimators.matrices import packed, unpacked
+from m3n.features import AttributeVectorizer, KernelFunction, Templates
 from m3n.run.certificate import Certificate, Record
 from m3n.run.loop import Status
 from m3n.structures import Transitions
 
 if TYPE_CHECKING:
     from m3n.estimators.trained import Trained
+
+LEARNT = {  # what fit learns
+    "RBFSampler": ("random_weights_", "random_offset_"),
+    "PolynomialCountSketch": ("indexHash_", "bitHash_"),
+}
+PREFIX = "kernel_"
+Packed = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
 def _by_name(kinds: Iterable[Any]) -> dict[str, Any]:
@@ -42,6 +57,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "templates": {"templates": Templates},
     "constraints": {"transitions": Transitions},
 }
+
+
 DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file cannot hold; None for the others
 
 
@@ -65,7 +82,7 @@ def restored_params(meta: dict[str, Any]) -> dict[str, Any]:
     return {name: _restored(value) for name, value in meta["params"].items()}
 
 
-def restored(meta: dict[str, Any]) -> dict[str, Any]:
+def restored_history(meta: dict[str, Any]) -> dict[str, Any]:
     """Labels and how training went, by the names of attributes."""
     certificate, status = meta["certificate"], meta["status"]
     return {
@@ -117,3 +134,99 @@ def _restored(value: Any) -> Any:
         return {tuple(key) if isinstance(key, list) else key: _restored(entry) for key, entry in value["entries"]}
     settings = {name: _restored(setting) for name, setting in value["settings"].items()}
     return FAMILIES[value["family"]][value["name"]](**settings)
+
+
+def packed_kernel(model: Support | Transformed) -> Packed:
+    """A model as plain values and arrays."""
+    meta, tensors = _pack_support(model) if isinstance(model, Support) else _pack_transformed(model)
+    tensors["coefficients"] = model.coefficients
+    return meta, {PREFIX + name: np.ascontiguousarray(array) for name, array in tensors.items()}
+
+
+def unpacked_kernel(meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> Support | Transformed:
+    """The model again."""
+    own = {name.removeprefix(PREFIX): array for name, array in tensors.items() if name.startswith(PREFIX)}
+    if "transformer" in meta:
+        return Transformed(_restored_transformer(meta, own), own["coefficients"])
+    function = None if meta["function"] is None else KernelFunction(**meta["function"])
+    inputs: Any = own["inputs"] if "inputs" in own else unpacked("", own, tuple(meta["shape"]))
+    if inputs.shape[0] != len(own["coefficients"]):
+        raise ValueError(f"{inputs.shape[0]} support inputs with {len(own['coefficients'])} rows of coefficients")
+    return Support(function, inputs, own["coefficients"], meta["trained_on"], meta["error"])
+
+
+def _pack_support(model: Support) -> Packed:
+    function = model.function
+    if function is not None and callable(function.kernel):
+        raise TypeError(
+            f"the kernel is the function {function.kernel!r:.60}, and model files never hold code: "
+            "use pickle for this model, or a kernel's name"
+        )
+    meta: dict[str, Any] = {
+        "function": None if function is None else {**vars(function), "params": dict(function.params)}
+    }
+    meta |= {"trained_on": model.trained_on, "error": model.error}
+    if not scipy.sparse.issparse(model.inputs):
+        return meta, {"inputs": model.inputs}
+    return meta | {"shape": list(model.inputs.shape)}, packed("", model.inputs)
+
+
+def _pack_transformed(model: Transformed) -> Packed:
+    transformer = model.transformer
+    name = type(transformer).__name__
+    if name not in LEARNT or not type(transformer).__module__.startswith("sklearn."):
+        raise TypeError(
+            f"a model with the transformer {transformer!r:.60} cannot be written to a model file; "
+            f"use pickle, or one of {sorted(LEARNT)}"
+        )
+    settings = {key: value for key, value in transformer.get_params().items() if key != "random_state"}
+    return {"transformer": name, "settings": settings}, {key: getattr(transformer, key) for key in LEARNT[name]}
+
+
+def _restored_transformer(meta: dict[str, Any], own: dict[str, np.ndarray]) -> Any:
+    from sklearn import kernel_approximation
+
+    name = meta["transformer"]
+    transformer = getattr(kernel_approximation, name)(**meta["settings"])
+    for key in LEARNT[name]:
+        setattr(transformer, key, own[key])
+    constant = name == "PolynomialCountSketch" and transformer.coef0 != 0
+    transformer.n_features_in_ = own[LEARNT[name][0]].shape[0 if name == "RBFSampler" else 1] - constant
+    return transformer
+
+
+def packed_vocabulary(vectorizer: AttributeVectorizer | Templates | None) -> dict[str, np.ndarray]:
+    """What a vectoriser has learnt."""
+    if vectorizer is None:
+        return {}
+    if isinstance(vectorizer, AttributeVectorizer):
+        return {"vocabulary": _packed_text(list(vectorizer.vocabulary))}
+    tables = [(j, table) for j, own in enumerate(vectorizer.attributes) for table in own.tables]
+    return {
+        "vocabulary": _packed_text([[column, values] for column, values in vectorizer.values.items()]),
+        "keys": np.concatenate([table for _, table in tables]),
+        "key_tables": np.array([(j, len(table)) for j, table in tables]),  # which template's, how long
+    }
+
+
+def restored_vectorizer(
+    tensors: Mapping[str, np.ndarray], templates: Templates | None, separator: str | None = None
+) -> AttributeVectorizer | Templates | None:
+    """The vectoriser again."""
+    if "vocabulary" not in tensors:
+        return None
+    entries = json.loads(tensors["vocabulary"].tobytes().decode("utf-8", "surrogatepass"))
+    if templates is None:
+        vectorizer = AttributeVectorizer(separator)
+        attributes = [entry if isinstance(entry, str) else (entry[0], entry[1]) for entry in entries]
+        vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(attributes)}
+        return vectorizer
+    owners, lengths = tensors["key_tables"].T
+    tables = list(zip(owners, np.split(tensors["keys"], np.cumsum(lengths)[:-1]), strict=True))
+    restored = templates.unfitted()
+    restored.restore(dict(entries), [[t for j, t in tables if j == k] for k in range(len(restored.parsed))])
+    return restored
+
+
+def _packed_text(entries: list[Any]) -> np.ndarray:
+    return np.frombuffer(json.dumps(entries, ensure_ascii=False).encode("utf-8", "surrogatepass"), dtype=np.uint8)

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
-from m3n.estimators.decoding import check_temperature
-from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import SETS
 from m3n.estimators.indicators import TableReader, add_ones, read_outputs
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import linear_map
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
-from m3n.estimators.training import resolve_strengths, split_weights, stacked
+from m3n.estimators.training import Examples, Setup, resolve_strengths, split_weights, stacked
 from m3n.features import BinaryLabels, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
@@ -215,6 +214,10 @@ class MultilabelClassifier(Trained):
         if kernel is None and self.intercept:
             w, intercept = w[:-labels], w[-labels:].copy()
         return {"intercept_": intercept} | super()._attribute_weights(kernel, node, transformer, w)
+
+    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+        labels = [self.classes_[row > 0].tolist() for row in self.predict(X)]
+        return labels, list(self.predict_proba(X)) if marginals else []
 
     def _scores(self, X: Any) -> tuple[Multilabel | None, Parts, Threads]:
         """The scores of some examples; no structure if there are none."""

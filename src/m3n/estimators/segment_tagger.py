@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
-from m3n.estimators.decoding import check_temperature
-from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.files import Content
 from m3n.estimators.forms import SEGMENTS
 from m3n.estimators.inputs import Inputs, SequenceReader
 from m3n.estimators.matrices import Matrix, linear_scores
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
-from m3n.estimators.sequence_model import SequenceModel
+from m3n.estimators.sequence_tagger import SequenceModel
 from m3n.estimators.trained import KERNEL, TRAINING
+from m3n.estimators.training import Examples, Setup
 from m3n.features import AttributeVectorizer, Sparse, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas

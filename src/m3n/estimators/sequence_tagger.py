@@ -11,32 +11,65 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
-from m3n.estimators.chains import GROUPS, MASKS, chain_maps, chain_of, chain_stack, chain_weights
-from m3n.estimators.contributions import explain
-from m3n.estimators.declaration import learnt
-from m3n.estimators.decoding import (
+from m3n.estimators.chains import (
+    GROUPS,
+    MASKS,
     Scored,
+    chain_maps,
+    chain_of,
+    chain_stack,
+    chain_weights,
     check_constraints,
     check_decoding,
     check_temperature,
     learn_constraints,
     read_fixed,
 )
-from m3n.estimators.examples import Examples, Setup
+from m3n.estimators.contributions import explain
+from m3n.estimators.declaration import learnt
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
-from m3n.estimators.sequence_model import SequenceModel
-from m3n.estimators.trained import KERNEL, TRAINING
-from m3n.estimators.training import resolve_strengths
-from m3n.features import Stack
+from m3n.estimators.trained import KERNEL, TRAINING, Trained
+from m3n.estimators.training import Examples, Setup, resolve_strengths
+from m3n.features import Stack, Templates
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Transitions
 
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
+
+
+class SequenceModel(Trained):
+    """An estimator whose inputs are sequences, with scores of neighbouring labels and of both ends.
+
+    Parameters
+    ----------
+    templates : Templates or None
+        Attributes to make of tokens in columns, such as ``m3n.features.CHUNKING``; X is then what
+        ``m3n.io.read_columns`` returns, or lists of tokens with one string per column.
+
+    Attributes
+    ----------
+    transitions_ : array (labels, labels)
+        Scores of pairs of neighbouring labels.
+    start_, end_ : array (labels,)
+        Scores of the first and the last label.
+    """
+
+    templates: Templates | None = None
+
+    transitions_: np.ndarray = learnt("labels", "labels", weights=True)
+    start_: np.ndarray = learnt("labels", weights=True)
+    end_: np.ndarray = learnt("labels", weights=True)
+
+    _reader = SequenceReader
+
+    def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Copies of the scores that do not depend on inputs, for oracles to write on."""
+        return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
 class SequenceTagger(SequenceModel):

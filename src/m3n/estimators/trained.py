@@ -22,11 +22,10 @@ import m3n
 from m3n import losses
 from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
-from m3n.estimators.examples import Examples, Setup
 from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
-from m3n.estimators.training import resolve_lam, resolve_loss, resolve_objective, resolve_strengths
+from m3n.estimators.training import Examples, Setup, resolve_lam, resolve_loss, resolve_objective, resolve_strengths
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Problem
@@ -349,6 +348,10 @@ class Trained(Declared, ABC):
         return {"kernel_model_": prediction_model(kernel, node, transformer, coef, self.support_tol)}
 
     # prediction
+
+    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+        """The labels of every example as files have them and, if asked for, the probabilities of all classes."""
+        return self._form.predicted(self, X), self.predict_marginals(X) if marginals else []  # type: ignore[attr-defined]
 
     @property
     def _linear(self) -> bool:

@@ -18,8 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from typing import Any
 
-from m3n.io.files import DataFileError, Source, reading, write_text
-from m3n.io.lengths import check_lengths
+from m3n.io.files import DataFileError, Source, check_lengths, reading, write_text
 
 FIELD = re.compile(r"((?:\\[:\\]|[^:])*)(.*)", flags=re.DOTALL)
 ESCAPED = re.compile(r"\\([:\\])")

@@ -79,7 +79,8 @@ def read_columns(
     if delimiter is not None:
         _check_filled(columns, table.lines, path)
     if labelled and not -width <= label < width:
-        raise DataFileError.at(path, int(table.lines[0]), f"there is no column {label} for the label; {_range(width)}")
+        there = f"the file has the columns 0 to {width - 1}, or -{width} to -1 from the end"
+        raise DataFileError.at(path, int(table.lines[0]), f"there is no column {label} for the label; {there}")
     starts = np.flatnonzero(np.diff(table.lines, prepend=-1) > 1)  # after an empty line or at the file's beginning
     labels = columns.pop(label) if labelled else None
     return Sentences(columns, np.append(starts, len(table.lines)), labels)
@@ -175,10 +176,6 @@ def _checked(delimiter: str) -> bytes:
     if len(delimiter) != 1 or delimiter in "\r\n":
         raise ValueError(f"the delimiter must be one character such as a tab or a comma, got {delimiter!r}")
     return delimiter.encode()
-
-
-def _range(width: int) -> str:
-    return f"the file has the columns 0 to {width - 1}, or -{width} to -1 from the end"
 
 
 def _extra_column(values: Sequence[Sequence[Any]], lengths: np.ndarray) -> Column:

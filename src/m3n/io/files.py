@@ -11,10 +11,10 @@ import codecs
 import gzip
 import io
 import os
+import secrets
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,16 +183,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """
     target = Path(path)
     check_writable(target)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
+    temporary = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -214,12 +213,6 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise PermissionError(f"cannot write {os.fspath(path)!r}: the folder {folder!r} does not allow it")
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 @contextmanager
 def _raw(path: Source) -> Iterator[io.BufferedReader[Any]]:
     """The bytes of a source as they are stored; standard input stays open."""
@@ -236,3 +229,28 @@ def _raw(path: Source) -> Iterator[io.BufferedReader[Any]]:
     else:
         with Path(path).open("rb") as file:
             yield file
+
+
+def check_counts(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
+    """Refuse labels for more or fewer sequences than there are.
+
+    Parameters
+    ----------
+    X : sequences
+        Lists of tokens, or matrices with a row per token.
+    y : sequences of labels, or None
+        The labels, if there are any.
+    """
+    if y is not None and len(X) != len(y):
+        raise ValueError(f"X has {len(X)} sequences but y has {len(y)}")
+
+
+def check_lengths(X: Sequence[Any], y: Sequence[Sized] | None) -> None:
+    """Refuse empty sequences, and labels that do not fit; X and y as in ``check_counts``."""
+    check_counts(X, y)
+    for i, sequence in enumerate(X):
+        length = sequence.shape[0] if hasattr(sequence, "shape") else len(sequence)
+        if not length:
+            raise ValueError(f"sequence {i} is empty, which this format cannot say; leave it out")
+        if y is not None and len(y[i]) != length:
+            raise ValueError(f"sequence {i} has {length} positions in X but {len(y[i])} labels in y")

@@ -17,7 +17,7 @@ from m3n.io.columns import DOCUMENT, read_columns
 from m3n.io.files import STANDARD, DataFileError, Held, Source, hold, lines_of, name_of
 from m3n.io.json_lines import read_json_lines
 from m3n.io.letters import read_letters
-from m3n.io.svm_hmm import read_svm_hmm
+from m3n.io.svmlight import read_svm_hmm
 
 CONLL_U_COLUMNS = 10
 SVM_HMM = re.compile(r"\S+\s+qid:\d+(\s|$)")

@@ -1,24 +1,26 @@
-"""JSON lines, plain or gzipped: one sequence per line.
+"""JSON lines, plain or gzipped: one sequence or one graph per line.
 
     {"tokens": ["The", "dog"], "labels": ["DT", "NN"]}
+    {"node_features": [[0.5, 1], [0, 2]], "edges": [[0, 1]], "edge_features": [[1.5]], "labels": ["a", "b"]}
 
 A token is a text, a list of texts (its columns or attributes), or an object from attributes to numbers, texts, true,
 false or null; all tokens of a file are of one kind. Labels are texts or whole numbers; either all lines have them or
-none. Other members of a line are left alone.
+none. Graphs are what ``GraphLabeler`` takes, and need no edge features. Other members of a line are left alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
-from m3n.io.files import DataFileError, Source, reading, write_text
-from m3n.io.lengths import check_counts
+from m3n.io.files import DataFileError, Source, check_counts, reading, write_text
 
 KINDS: dict[type, str] = {str: "text", list: "list", dict: "object"}
 VALUES = (str, int, float, bool, type(None))
+GRAPH = ("node_features", "edges", "edge_features")
+Graph = tuple[list[Any], ...]
 
 
 def read_json_lines(path: Source) -> tuple[list[list[Any]], list[list[Any]] | None]:
@@ -29,18 +31,41 @@ def read_json_lines(path: Source) -> tuple[list[list[Any]], list[list[Any]] | No
     path : path
         The file; ``-`` is standard input.
     """
-    X, y, kind = list[list[Any]](), list[list[Any]](), None
-    with reading(path) as lines:
-        for text in filter(str.strip, lines):
-            tokens, labels, kind = _sequence(text, kind)
-            if X and bool(y) != (labels is not None):
-                raise ValueError(f"labels are {'missing here' if y else 'only here'}; give all lines labels, or none")
-            X.append(tokens)
-            if labels is not None:
-                y.append(labels)
-    if not X:
-        raise DataFileError.empty(path, "sequence")
-    return X, y or None
+    kind = None
+
+    def sequence(text: str, i: int) -> tuple[list[Any], Any]:
+        nonlocal kind
+        tokens, labels, kind = _sequence(text, kind)
+        return tokens, labels
+
+    return _read(path, sequence, "sequence")
+
+
+def read_graphs(
+    path: Source, check: Callable[[Graph, int], Any] | None = None
+) -> tuple[list[Graph], list[list[Any]] | None]:
+    """Read graphs: tuples (node features, edges) or (node features, edges, edge features), and the labels of the nodes.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is standard input.
+    check : callable, optional
+        Called with every graph and its number; a ValueError that it raises gets the file and the line.
+    """
+
+    def graph(text: str, i: int) -> tuple[Graph, Any]:
+        found = _parse(text)
+        if not all(isinstance(found.get(name), list) for name in GRAPH[:2]):
+            example = '{"node_features": [[0.5], [1]], "edges": [[0, 1]], "labels": ["a", "b"]}'
+            raise ValueError(f"expected an object with lists of node features and of edges, such as {example}")
+        read = tuple(found[name] for name in GRAPH if found.get(name) is not None)
+        _check_labels(found.get("labels"), len(read[0]), "nodes")
+        if check is not None:
+            check(read, i)
+        return read, found.get("labels")
+
+    return _read(path, graph, "graph")
 
 
 def write_json_lines(
@@ -61,23 +86,40 @@ def write_json_lines(
     write_text(path, _lines(X, y))
 
 
+def _read(path: Source, parse: Callable[[str, int], tuple[Any, Any]], thing: str) -> tuple[list[Any], Any]:
+    """What ``parse`` makes of every line and of its number: inputs, and labels, if all lines have them."""
+    X, y = list[Any](), list[list[Any]]()
+    with reading(path) as lines:
+        for i, text in enumerate(filter(str.strip, lines)):
+            inputs, labels = parse(text, i)
+            if X and bool(y) != (labels is not None):
+                raise ValueError(f"labels are {'missing here' if y else 'only here'}; give all lines labels, or none")
+            X.append(inputs)
+            if labels is not None:
+                y.append(labels)
+    if not X:
+        raise DataFileError.empty(path, thing)
+    return X, y or None
+
+
 def _sequence(text: str, kind: type | None) -> tuple[list[Any], Any, type | None]:
     """The tokens of a line, its labels or None, and the kind of the tokens, which must be that of those before."""
-    tokens, labels = _parse(text)
+    found = _parse(text)
+    tokens, labels = found.get("tokens"), found.get("labels")
+    if not isinstance(tokens, list):
+        raise ValueError('expected an object with a list of tokens, such as {"tokens": ["The"], "labels": ["DT"]}')
     kind = _check_tokens(tokens, kind)
-    _check_labels(labels, len(tokens))
+    _check_labels(labels, len(tokens), "tokens")
     return tokens, labels, kind
 
 
-def _parse(text: str) -> tuple[list[Any], Any]:
-    """Tokens, and labels or None."""
+def _parse(text: str) -> dict[str, Any]:
+    """The object of a line."""
     try:
         found = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise ValueError(f"this is not JSON: {error.msg} at column {error.colno}; write one object per line") from None
-    if not isinstance(found, dict) or not isinstance(found.get("tokens"), list):
-        raise ValueError('expected an object with a list of tokens, such as {"tokens": ["The"], "labels": ["DT"]}')
-    return found["tokens"], found.get("labels")
+    return found if isinstance(found, dict) else {}
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -99,13 +141,13 @@ def _check_tokens(tokens: list[Any], kind: type | None) -> type | None:
     return kind
 
 
-def _check_labels(labels: Any, length: int) -> None:
+def _check_labels(labels: Any, length: int, positions: str) -> None:
     if labels is None:
         return
     if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
         raise ValueError(f"labels must be a list of texts or whole numbers, got {labels!r:.60}")
     if len(labels) != length:
-        raise ValueError(f"there are {length} tokens but {len(labels)} labels")
+        raise ValueError(f"there are {length} {positions} but {len(labels)} labels")
 
 
 def _lines(X: Sequence[Sequence[Any]], y: Sequence[Sequence[Any]] | None) -> Iterator[str]:

@@ -3,6 +3,9 @@
 Both panels have logarithmic axes and share the horizontal one. Every panel is drawn for passes and for seconds; the
 page shows one of the two. The places of all records come along as data, so that the page can point at the one nearest
 to the pointer without any arithmetic of its own.
+
+Ticks are powers of ten; where fewer than three of these are in range, 1 and 3, or 1, 2 and 5 times powers of ten, and
+where even these are too few, round numbers at equal distances. Where there are too many, every second or third stays.
 """
 
 from __future__ import annotations
@@ -15,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from m3n.reports.axes import LogAxis
-from m3n.reports.markup import Markup, joined, number, tag
-from m3n.reports.tables import Column, table
+from m3n.reports.markup import Column, Markup, joined, number, table, tag
 from m3n.reports.training import Training
 from m3n.run.certificate import Record
 
+ENOUGH, MOST_TICKS = 3, 7
+MULTIPLES = ((1,), (1, 3), (1, 2, 5))
 MOST = 1000  # records in a chart: more cannot be told apart
 WIDTH, HEIGHT = 480, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 468, 14, 252  # of the frame
@@ -28,6 +31,59 @@ DEEPEST = 1e-3  # of the last primal value: lower bounds below that would flatte
 CURVES = ("primal", "dual", "gap")
 ALONG = {"passes": "passes over the data", "seconds": "seconds"}
 PANELS = {"objective": (("primal", "dual"), "Primal and dual value"), "gap": (("gap",), "Gap between them")}
+
+
+@dataclass(frozen=True)
+class LogAxis:
+    """A range of positive numbers on a line from ``begin`` to ``end``.
+
+    Parameters
+    ----------
+    low, high : float
+        The range; where it is empty it is widened.
+    begin, end : float
+        Where ``low`` and ``high`` lie in the picture.
+    """
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.low <= self.high < math.inf:
+            raise ValueError(f"a logarithmic axis needs positive finite numbers, got {self.low} to {self.high}")
+        if self.high < 1.05 * self.low:  # one value, or as good as one
+            object.__setattr__(self, "low", self.low / 1.5)
+            object.__setattr__(self, "high", self.high * 1.5)
+
+    def at(self, value: float) -> float | None:
+        """The place of a value, at the edge if it lies outside; None for what has no logarithm."""
+        if not 0 < value < math.inf:
+            return None
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return round(self.begin + min(max(share, 0.0), 1.0) * (self.end - self.begin), 1)
+
+    def ticks(self) -> list[float]:
+        """Round numbers within the range."""
+        for multiples in MULTIPLES:
+            found = self._powers(multiples)
+            if len(found) >= ENOUGH:
+                return found[:: math.ceil(len(found) / MOST_TICKS)]
+        return _round_numbers(self.low, self.high)
+
+    def _powers(self, multiples: tuple[int, ...]) -> list[float]:
+        first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+        numbers = [float(f"{m}e{k}") for k in range(first, last + 1) for m in multiples]
+        return [value for value in numbers if 0.999 * self.low <= value <= 1.001 * self.high]
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, three to seven of them."""
+    rough = (high - low) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough)
+    return [float(f"{k * step:.12g}") for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 @dataclass(frozen=True)
@@ -158,12 +214,9 @@ def _frame(panel: Panel) -> Markup:
 def _line(records: list[Record], panel: Panel, name: str) -> Markup:
     points = [(panel.x.at(getattr(r, panel.along)), panel.y.at(getattr(r, name))) for r in records]
     drawn = [(across, up) for across, up in points if across is not None and up is not None]
-    return tag("polyline", class_=f"curve {name}", points=_pairs(drawn)) if len(drawn) > 1 else _lonely(drawn, name)
-
-
-def _lonely(points: list[tuple[float, float]], name: str) -> Markup:
-    """A single point is no line."""
-    return joined(tag("circle", class_=f"point {name}", cx=across, cy=up, r=3) for across, up in points)
+    if len(drawn) > 1:
+        return tag("polyline", class_=f"curve {name}", points=_pairs(drawn))
+    return joined(tag("circle", class_=f"point {name}", cx=across, cy=up, r=3) for across, up in drawn)
 
 
 def _band(records: list[Record], panel: Panel) -> Markup:

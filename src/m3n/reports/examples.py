@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.forms import OFF
 from m3n.reports.markup import Markup, count, grouped, joined, number, tag
-from m3n.reports.outcome import OFF, Outcome
-from m3n.reports.quality import label_name
+from m3n.reports.quality import Outcome, label_name
 
 MOST = 20
 CLOSE_CALLS = 5

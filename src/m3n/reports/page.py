@@ -21,10 +21,8 @@ from m3n.io.files import write_atomically
 from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
-from m3n.reports.outcome import Outcome, predict
-from m3n.reports.quality import confusions, scores, unseen
-from m3n.reports.settings import settings, versions
-from m3n.reports.training import Training, explanation, verdict
+from m3n.reports.quality import Outcome, confusions, predict, scores, unseen
+from m3n.reports.training import Training, explanation, settings, verdict, versions
 from m3n.reports.weights import attributes, transitions
 from m3n.run.loop import Result
 
@@ -106,7 +104,11 @@ def report(
     outcome, training = predict(model, X, y), Training.of(result, model)
     heading = title or f"{type(model).__name__}: report"
     sections = [
-        Section("convergence", "Certificate and convergence", _trained(training)),
+        Section(
+            "convergence",
+            "Certificate and convergence",
+            joined([tag("p", words) for words in explanation(training)], convergence(training)),
+        ),
         Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme))),
         Section("confusion", "Confusion matrix", confusions(outcome)),
         Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
@@ -159,6 +161,7 @@ def page(title: str, lead: str, sections: list[Section]) -> str:
         tag("title", title),
         tag("style", Markup(style)),
     )
+    made = f"Made by m3n {dict(versions())['m3n']} on {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     links = [tag("li", tag("a", section.name.capitalize(), href=f"#{section.name}")) for section in sections]
     body = tag(
         "body",
@@ -166,7 +169,7 @@ def page(title: str, lead: str, sections: list[Section]) -> str:
         tag("header", tag("p", "m3n report", class_="brand"), tag("h1", title), tag("p", lead, class_="lead")),
         tag("nav", tag("ul", links), aria_label="Contents"),
         tag("main", [_section(section) for section in sections], id="main"),
-        tag("footer", tag("p", _colophon())),
+        tag("footer", tag("p", f"{made}. The page holds everything it needs and asks no server.")),
         tag("script", Markup(script)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
@@ -177,21 +180,12 @@ def _section(section: Section) -> Markup:
     return tag("section", tag("h2", section.heading, id=name), section.content, id=section.name, aria_labelledby=name)
 
 
-def _trained(training: Training) -> Markup:
-    return joined([tag("p", words) for words in explanation(training)], convergence(training))
-
-
 def _given(outcome: Outcome, model: Any) -> Markup:
     """Which data the scores speak of, as far as that is known."""
     words = f"On the {count(len(outcome.gold), outcome.example)} given to this report"
     words += "; whether the model was trained on them is not known here." if outcome.gold else "."
     strange = unseen(outcome, np.asarray(getattr(model, "classes_", [])).tolist())
     return joined(tag("p", words), tag("p", strange, class_="note") if strange else None)
-
-
-def _colophon() -> str:
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"Made by m3n {dict(versions())['m3n']} on {made}. The page holds everything it needs and asks no server."
 
 
 def _static(name: str) -> str:

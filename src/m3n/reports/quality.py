@@ -1,20 +1,82 @@
-"""How good the predictions are: scores, and which labels are taken for which."""
+"""How good the predictions are: right and predicted labels, scores, and which labels are taken for which.
+
+Labels of all kinds of models have one form here, a list of labels per example, see ``Form``.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from m3n.reports.markup import Markup, count, grouped, joined, percent, tag
-from m3n.reports.outcome import Outcome
-from m3n.reports.tables import Cell, Column, Sides, heat_map, table
+import numpy as np
+
+from m3n.estimators.forms import SEQUENCES, Form, form_of
+from m3n.reports.markup import Cell, Column, Markup, Sides, count, grouped, heat_map, joined, percent, table, tag
 from m3n.scores import Row, Scores, chunk_scores, confusion, token_scores
+from m3n.scores.labels import are_chunks
 
 MOST = 25  # classes of a confusion matrix; more do not fit a page
 OTHER = "other"
-CHUNK = re.compile("O|[BIES]-.+", re.DOTALL)  # a label of any of the schemes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was predicted, and what is right."""
+
+    gold: list[list[Any]]  # one label per position
+    predicted: list[list[Any]]  # likewise
+    words: Callable[[int], list[str]]  # from the number of an example to the texts of its positions
+    form: Form = SEQUENCES  # what the data are made of
+
+    def __post_init__(self) -> None:
+        for i, (gold, predicted) in enumerate(zip(self.gold, self.predicted, strict=True)):
+            if len(gold) != len(predicted):
+                what = f"{len(predicted)} {self.position}s in X but {len(gold)} labels in y"
+                raise ValueError(f"{self.example} {i} has {what}")
+
+    @property
+    def example(self) -> str:
+        """What an example is, in a word."""
+        return self.form.example
+
+    @property
+    def position(self) -> str:
+        """What a position is, in a word."""
+        return self.form.position
+
+    @property
+    def positions(self) -> int:
+        """How many labels there are."""
+        return sum(map(len, self.gold))
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Wrong positions of every example."""
+        pairs = zip(self.gold, self.predicted, strict=True)
+        return np.array([sum(a != b for a, b in zip(*pair, strict=True)) for pair in pairs], dtype=np.int64)
+
+
+def predict(model: Any, X: Any, y: Any) -> Outcome:
+    """Ask a model for its labels, and bring the right ones into the same form.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one.
+    X : inputs
+        As its ``predict`` wants them.
+    y : outputs
+        As its ``fit`` wants them.
+    """
+    if y is None:
+        raise ValueError("y is missing: a report compares the right labels with the predicted ones")
+    form = form_of(model)
+    predicted = form.predicted(model, X)
+    gold = form.right(y, X, predicted, model)
+    return Outcome(gold, predicted, lambda i: form.texts(X, i, predicted, model), form)
 
 
 def scores(outcome: Outcome, scheme: str | None) -> Markup:
@@ -56,11 +118,8 @@ def chunks(outcome: Outcome, scheme: str | None) -> Scores | None:
     scheme : str or None
         None asks whether the right labels look like chunks; if they do, these are counted as conlleval does.
     """
-    if scheme is None:
-        every = set(chain.from_iterable(outcome.gold)) | set(chain.from_iterable(outcome.predicted))
-        written = all(isinstance(label, str) and CHUNK.fullmatch(label) for label in every)
-        if not written or every <= {"O"}:
-            return None
+    if scheme is None and not are_chunks(outcome.gold, outcome.predicted):
+        return None
     return chunk_scores(outcome.gold, outcome.predicted, scheme or "conll")
 
 

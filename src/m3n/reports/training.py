@@ -1,13 +1,19 @@
-"""What a report says about training: the certificate in plain words, and the facts of the run."""
+"""What a report says about training: the certificate in plain words, and what another person needs for the same run."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import os
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from m3n.reports.markup import number, percent
+from m3n.estimators.model_summary import count_weights
+from m3n.reports.markup import Markup, count, facts, grouped, joined, number, percent, tag
+from m3n.reports.quality import Outcome
 from m3n.run.certificate import Certificate, Record
 from m3n.run.loop import Result, Status
 
@@ -16,6 +22,8 @@ RELAXED = (
     "The certificate speaks of a relaxed problem, over more outputs than there are, because exact inference was out of "
     "reach. The exact objective at these weights is at most the primal value; how low it could get is not known."
 )
+PACKAGES = ("m3n", "numpy", "scipy", "numba")
+LONGEST = 4000  # characters of one parameter
 
 
 @dataclass(frozen=True)
@@ -93,3 +101,79 @@ def _stopped(status: Status | None) -> str:
         Status.CALLBACK: "because a callback asked for it",
     }[status]
     return f"Training stopped early, {why}, with a certified gap of"
+
+
+def settings(result: Result | None, model: Any, training: Training, outcome: Outcome) -> Markup:
+    """Tables of the run, of all parameters and of the versions.
+
+    Parameters
+    ----------
+    result : Result or None
+        Where the number of weights is known from, if it is there.
+    model : estimator
+        A fitted one.
+    training : Training
+        How it came about.
+    outcome : Outcome
+        Says how many data were given.
+    """
+    return joined(
+        facts("The run", _run(result, model, training, outcome)),
+        tag(
+            "p", f"All parameters of the {type(model).__name__}; those in bold, which come first, are not the default."
+        ),
+        facts("Parameters", _parameters(model)),
+        facts("Versions", versions()),
+    )
+
+
+def versions() -> list[tuple[str, str]]:
+    """Names and versions of what the numbers depend on."""
+    packages = [(name, _version(name)) for name in PACKAGES]
+    machine = f"{platform.platform()}, {platform.machine()}, {os.cpu_count()} cores"
+    return [*packages, ("Python", platform.python_version()), ("platform", machine)]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _run(result: Result | None, model: Any, training: Training, outcome: Outcome) -> list[tuple[str, Any]]:
+    """What is known about the run and about the sizes of model and data."""
+    solver, status, certificate = training.solver, training.status, training.certificate
+    last = training.trace[-1] if training.trace else None
+    lam, classes = getattr(model, "lam_", None), getattr(model, "classes_", None)
+    weights = result.w.size if result is not None else count_weights(model)
+    rows = {
+        "solver": None if solver is None else tag("code", repr(solver)),
+        "why this solver": training.reason,
+        "why training stopped": None if status is None else str(status),
+        "passes over the data": None if last is None else number(last.passes, 4),
+        "seconds": None if last is None else number(last.seconds, 4),
+        "certificate": None if certificate is None else str(certificate),
+        "regularisation (lam)": None if lam is None else repr(float(lam)),
+        "labels of the model": None if classes is None else grouped(len(classes)),
+        "weights": grouped(weights) if weights else None,
+        "data given to this report": (
+            f"{count(len(outcome.gold), outcome.example)}, {count(outcome.positions, outcome.position)}"
+        ),
+    }
+    return [(name, value) for name, value in rows.items() if value]
+
+
+def _parameters(model: Any) -> list[tuple[Any, Any]]:
+    params = getattr(model, "get_params", None)
+    if params is None:
+        return []
+    defaults = {name: repr(parameter.default) for name, parameter in inspect.signature(type(model)).parameters.items()}
+    texts = {name: repr(value) for name, value in params(deep=False).items()}
+    changed = {name: text for name, text in texts.items() if text != defaults.get(name)}
+    rows = [(tag("strong", name), tag("strong", _code(text))) for name, text in changed.items()]
+    return rows + [(name, _code(text)) for name, text in texts.items() if name not in changed]
+
+
+def _code(text: str) -> Markup:
+    return tag("code", text if len(text) <= LONGEST else text[:LONGEST] + " …")

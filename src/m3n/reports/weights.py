@@ -11,9 +11,8 @@ import numpy as np
 
 from m3n.estimators.forms import form_of
 from m3n.estimators.model_summary import extreme_weights, given_names
-from m3n.reports.markup import MINUS, Markup, count, joined, number, tag
+from m3n.reports.markup import MINUS, Cell, Column, Markup, Sides, count, heat_map, joined, number, table, tag
 from m3n.reports.quality import label_name
-from m3n.reports.tables import Cell, Column, Sides, heat_map, table
 
 MOST = 25  # labels of a heat map
 LABELS = 100  # labels whose attributes are listed

@@ -1,7 +1,6 @@
-"""Scores of predicted labels: tokens, chunks, whole sequences, and which label is taken for which."""
+"""Scores of predicted labels: tokens, chunks, sets, whole sequences, and which label is taken for which."""
 
-from m3n.scores.chunks import chunk_scores
+from m3n.scores.labels import chunk_scores, confusion, set_scores, token_scores
 from m3n.scores.table import Row, Scores
-from m3n.scores.tokens import confusion, token_scores
 
-__all__ = ["Row", "Scores", "chunk_scores", "confusion", "token_scores"]
+__all__ = ["Row", "Scores", "chunk_scores", "confusion", "set_scores", "token_scores"]

@@ -1,0 +1,195 @@
+"""Examples for commands: read a file as the model wants it, and score its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from m3n.estimators.forms import GRAPHS, SEQUENCES, SETS, Form, form_of
+from m3n.estimators.graph_inputs import GraphReader
+from m3n.estimators.inputs import SequenceReader
+from m3n.features import Templates, word_templates
+from m3n.io import Data, Sentences, read_graphs, read_label_sets, read_sequences, read_template
+from m3n.io.files import Source, hold, name_of
+from m3n.scores import Scores, chunk_scores, set_scores, token_scores
+from m3n.scores.labels import are_chunks
+
+FORMATS = {GRAPHS: "json_lines", SETS: "svmlight"}  # of what is not sequences
+SCHEMES = ("auto", "conll", "iob1", "iob2", "bioes", "none")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read a data file.
+
+    Attributes
+    ----------
+    format : str or None
+        Its format; None looks at its beginning.
+    delimiter : str or None
+        What separates columns.
+    label : int
+        The column of the label.
+    first_feature : int or None
+        The number of the first feature, for sets of labels; None looks whether 0 occurs.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    label: int = -1
+    first_feature: int | None = None
+
+    def labelled(self, path: Source, form: Form = SEQUENCES, like: Data | None = None) -> Data:
+        """The examples of a file with labels.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        form : Form
+            Whether it holds sequences, sets of labels or graphs.
+        like : Data, optional
+            Other examples, as many features as which these must have.
+        """
+        width, labels, reader = None, None, GraphReader()
+        if like is not None:
+            width, labels = width_of(like.X), set(chain.from_iterable(like.y or []))
+            reader = reader if form is not GRAPHS else reader.like(like.X[0])
+        data = self._others(path, form, width, labels, reader)
+        if data is None:
+            read = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
+            data = Data(_columns(read.X), read.y, read.format)
+        return _with_labels(data, path, "learn from or to compare with")
+
+    def for_model(self, path: Source, model: Any, *, scored: bool = False) -> Data:
+        """The examples of a file in a format of the model's form, with labels or without.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        model : estimator
+            The model that will read them.
+        scored : bool
+            Whether labels are wanted, to compare others with them.
+        """
+        labels = model.classes_.tolist() if scored else None
+        data = self._others(path, form_of(model), model.n_features_in_, labels, model.reader_)
+        data = data or self._sequences(path, model.reader_)
+        return _with_labels(data, path, "compare with") if scored else data
+
+    def _others(self, path: Source, form: Form, width: int | None, labels: Any, reader: GraphReader) -> Data | None:
+        """Sets of labels, or graphs; None for sequences."""
+        if not form.files:
+            raise ValueError(f"the model takes {form.inputs}, which no file holds; call its predict(X) in Python")
+        if self.first_feature is not None and form is not SETS:
+            raise ValueError(f"--first-feature is for sets of labels, not for {form.kind}")
+        if form not in FORMATS:
+            return None
+        if self.format not in (None, FORMATS[form]):
+            raise ValueError(f"{form.kind} come in the format {FORMATS[form]}, not {self.format}")
+        if self.delimiter is not None or self.label != -1:
+            raise ValueError(f"--delimiter and --label are for columns, and {form.kind} have none")
+        if form is GRAPHS:
+            return Data(*read_graphs(path, reader.read_one), FORMATS[form])
+        return Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), FORMATS[form])
+
+    def _sequences(self, path: Source, reader: SequenceReader) -> Data:
+        """Sequences with or without labels; the number of columns tells which."""
+        source = hold(path)
+        if reader.kind != "columns":
+            data = read_sequences(source, self.format, delimiter=self.delimiter, width=reader.width)
+            if isinstance(data.X, Sentences):
+                raise ValueError(f"{name_of(path)} is a column file, but the model was not trained on columns")
+            return data
+        data = read_sequences(source, self.format, labelled=False, delimiter=self.delimiter)
+        X = _columns(data.X)
+        if not isinstance(X, Sentences):
+            raise ValueError(f"{name_of(path)} is no column file, but the model was trained on columns")
+        if data.format != "columns" or len(X.columns) == (reader.columns or len(X.columns)):
+            return Data(X, data.y, data.format)
+        if len(X.columns) == reader.columns + 1:
+            return self.labelled(source)
+        wanted = f"the model was trained on {_count(reader.columns)}, which a label may follow"
+        raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
+
+
+def _with_labels(data: Data, path: Source, purpose: str) -> Data:
+    if data.y is None:
+        raise ValueError(f"{name_of(path)} has no labels to {purpose}")
+    return data
+
+
+def _count(columns: int) -> str:
+    return f"{columns} column{'s' * (columns != 1)}"
+
+
+def _columns(X: Any) -> Any:
+    """Tokens that are single strings, or lists of them, as columns."""
+    if isinstance(X, list) and X and isinstance(X[0], list) and X[0]:
+        if isinstance(X[0][0], str):
+            return Sentences.of([[(token,) for token in sequence] for sequence in X])
+        if isinstance(X[0][0], list) and X[0][0] and isinstance(X[0][0][0], str):
+            return Sentences.of(X)
+    return X
+
+
+def width_of(X: Any) -> int | None:
+    """The number of features of matrices; None for other inputs.
+
+    Parameters
+    ----------
+    X : inputs
+        What was read.
+    """
+    if hasattr(X, "shape"):
+        return int(X.shape[1])
+    return int(X[0].shape[1]) if isinstance(X, list) and X and hasattr(X[0], "shape") else None
+
+
+def templates_for(X: Any, template: Path | None) -> Templates | None:
+    """The templates of a file, the usual ones, or none where attributes are given.
+
+    Parameters
+    ----------
+    X : sequences
+        What was read.
+    template : Path or None
+        A template file.
+    """
+    if not isinstance(X, Sentences):
+        if template is not None:
+            raise ValueError("templates are for column files; these data have their attributes already")
+        return None
+    if template is None:
+        return word_templates(len(X.columns))
+    templates = Templates(read_template(template))
+    templates.check(X)
+    return templates
+
+
+def all_scores(
+    gold: list[list[Any]], found: list[list[Any]], scheme: str = "auto", model: Any = None
+) -> dict[str, Scores]:
+    """Scores of tokens, nodes or labels, by this name, and of chunks if the labels have any.
+
+    Parameters
+    ----------
+    gold, found : lists of labels
+        The right ones and the predicted ones, as files have them.
+    scheme : str
+        How chunks are written; "auto" looks at the labels, "none" leaves them alone.
+    model : estimator, optional
+        The model, whose form says what the labels belong to; tokens without.
+    """
+    if scheme not in SCHEMES:
+        raise ValueError(f"unknown scheme {scheme!r}; choose one of {', '.join(SCHEMES)}")
+    form = form_of(model)
+    if form is SETS:
+        return {"labels": set_scores(gold, found, model.classes_)}
+    scores = {f"{form.position}s": token_scores(gold, found)}
+    if scheme == "auto":
+        scheme = "conll" if are_chunks(gold) else "none"
+    return scores if scheme == "none" else scores | {"chunks": chunk_scores(gold, found, scheme)}
