@@ -17,7 +17,7 @@ from m3n.compiled.oracles.chain_block import ChainSpace
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
 
-MACHINERY = ("jit", "linking", "store", "signatures", "ahead")
+MACHINERY = ("jit", "linking", "store", "signatures", "ahead", "progress")
 INNER = "from m3n.compiled.jit import inner\n@inner\ndef shift(x):\n    return x + {}\n"
 OUTER = """
 from m3n.compiled.jit import compiled
@@ -187,7 +187,7 @@ class Counter(event.Listener):
     def on_start(self, happening): events.append(happening.data["dispatcher"])
     def on_end(self, happening): pass
 event.register("numba:compile", Counter())
-from m3n.compiled.ahead import progress
+from m3n.compiled.progress import progress
 progress.asked = []
 from benchmarks.tasks import SENTENCES
 import m3n

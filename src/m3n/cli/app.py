@@ -21,6 +21,7 @@ from m3n.cli.options import (
     Quiet,
     blaming,
     check_outputs,
+    compilation_shown,
 )
 
 HELP = (
@@ -118,7 +119,7 @@ def train(
         "random_state": seed,
     }  # fmt: skip
     wishes = command.Wishes(model, task, settings, test, report, json, quiet)
-    with blaming("train"):
+    with blaming("train"), compilation_shown(not (json or quiet)):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
 
@@ -150,7 +151,7 @@ def predict(
     wanted = command.Wanted(n_best, marginals, confidence, json)
     with blaming("--model"):
         fitted = m3n.load(model)
-    with blaming("DATA"):
+    with blaming("DATA"), compilation_shown():
         found = Reading(format, delimiter, label, first_feature).for_model(data, fitted)
         command.run(fitted, found, output, wanted)
 
@@ -176,7 +177,7 @@ def evaluate(
 
     with blaming("--model"):
         fitted = None if model is None else m3n.load(model)
-    with blaming("DATA"):
+    with blaming("DATA"), compilation_shown(not json):
         gold, found = command.labels_of(data, fitted, Reading(format, delimiter, label, first_feature))
     with blaming("--scheme"):
         command.run(gold, found, scheme, json, fitted)
@@ -224,7 +225,8 @@ def demo(
 
     if not output.parent.is_dir():
         raise typer.BadParameter(f"the folder {str(output.parent)!r} does not exist", param_hint="--output")
-    run(output, tol=tol, seed=seed)
+    with compilation_shown():
+        run(output, tol=tol, seed=seed)
 
 
 @app.command()
@@ -274,7 +276,23 @@ def compare(
         problem = found.problem(strength, loss, objective, jobs)
     seconds = max_seconds if max_seconds is not None else 5.0 if data is None else 30.0
     wanted = command.Wanted(solvers, tol, max_passes, seconds, seed, json, plot, quiet)
-    raise typer.Exit(command.run(problem, found, wanted))
+    with compilation_shown(not quiet):
+        code = command.run(problem, found, wanted)
+    raise typer.Exit(code)
+
+
+@app.command()
+def warmup(
+    task: Annotated[
+        str, typer.Option(help="What for: tagging, crf, graphs ...; an unknown name lists them all.")
+    ] = "all",
+) -> None:
+    """Compile for this processor beforehand, on all cores, so that first runs begin at once."""
+    from m3n.cli.warmup import warm_up
+
+    with blaming("--task"):
+        code = warm_up(task)
+    raise typer.Exit(code)
 
 
 def main() -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from m3n.compiled.progress import progress
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -101,3 +103,29 @@ def _finite(content: Any) -> Any:
     if isinstance(content, float) and content - content != 0.0:
         return None
     return content.item() if hasattr(content, "item") else content
+
+
+@contextmanager
+def compilation_shown(wanted: bool = True) -> Iterator[None]:
+    """Say on standard error what is being compiled: on a terminal in a line that goes away, else in one that stays."""
+    shown: list[Any] = []
+
+    def tell(text: str) -> None:
+        if text and shown:
+            shown[0].update(text)
+        elif text and wanted:
+            out = console(errors=True)
+            shown.append(out.status(text))
+            if out.is_terminal:
+                shown[0].start()
+            else:
+                out.print(text)
+        elif shown:
+            shown.pop().stop()
+
+    progress.listeners.append(tell)
+    try:
+        yield
+    finally:
+        progress.listeners.remove(tell)
+        tell("")

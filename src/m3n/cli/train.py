@@ -10,7 +10,6 @@ from typing import Any
 
 from m3n.cli.inputs import all_scores
 from m3n.cli.options import INTERRUPTED, console, print_json
-from m3n.compiled.sweeps.sequential import sweep
 from m3n.estimators import GraphLabeler, MultilabelClassifier, SequenceTagger
 from m3n.estimators.forms import form_of
 from m3n.io import Data
@@ -67,8 +66,6 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     if shown:
         labels = sum(map(len, data.y or []))
         out.print(f"{len(data.y or []):,} {form.example}s with {labels:,} labels to learn from ({data.format})")
-        if _first_time():
-            out.print("The first run compiles for this processor, which takes a minute; later runs begin at once.")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         model.fit(data.X, data.y)
@@ -98,12 +95,6 @@ def _estimator(wishes: Wishes, verbose: bool) -> Any:
     if strange:
         raise ValueError(f"--{strange[0].replace('_', '-')} is not for --task {wishes.task}; leave it away")
     return kind(verbose=verbose, **{name: value for name, value in wishes.settings.items() if name in known})
-
-
-def _first_time() -> bool:
-    """Whether there is no compiled kernel on disk yet."""
-    folder = sweep.stats.cache_path
-    return folder is not None and not any(Path(folder).glob("*.nbi"))
 
 
 def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> dict[str, Any]:

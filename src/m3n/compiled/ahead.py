@@ -15,15 +15,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from m3n.compiled import store
+from m3n.compiled.progress import Wanted, progress
 from m3n.compiled.signatures import types_of
 
 TASKS = Path(__file__).parent / "tasks.json"
@@ -38,7 +39,7 @@ class Need:
 
     name: str  # module:function
     types: str
-    seconds: float = 0.0  # to compile it
+    seconds: float = field(default=0.0, compare=False)  # to compile it
 
     @property
     def ready(self) -> bool:
@@ -52,46 +53,7 @@ class Need:
             getattr(import_module(module), function).compile(types_of(self.types))
 
 
-class Progress:
-    """What this process compiles or waits for, and who wants to know about it."""
-
-    def __init__(self) -> None:
-        self.expected: dict[tuple[str, str], Need] = {}
-        self.listeners: list[Callable[[str], None]] = []  # the last one is told
-        self.asked: list[Need] | None = None  # if a list, all entry points that Python calls are added
-
-    def note(self, name: str, types: str) -> None:
-        """An entry point is called for the first time with arguments of some types."""
-        if self.asked is not None:
-            self.asked.append(Need(name, types))
-
-    @contextmanager
-    def compiling(self, name: str, types: str) -> Iterator[None]:
-        """Around the compilation of one entry point."""
-        self.expected.setdefault((name, types), Need(name, types))
-        self._tell()
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.expected.pop((name, types), None)
-            log.debug("compiled %s in %.2f s", name, time.perf_counter() - begin)
-            self._tell()
-
-    def left(self) -> list[Need]:
-        """What is still to be compiled, as far as is known."""
-        return [need for need in self.expected.values() if not need.ready]
-
-    def _tell(self) -> None:
-        if self.listeners:
-            left = self.left()
-            self.listeners[-1](waiting(left) if left else "")
-
-
-progress = Progress()
-
-
-def waiting(left: list[Need]) -> str:
+def waiting(left: Sequence[Wanted]) -> str:
     """What a person who waits should know."""
     seconds = sum(need.seconds for need in left) / processes()
     text = f"compiling {len(left)} function{'s' * (len(left) > 1)}" + (
@@ -100,10 +62,13 @@ def waiting(left: list[Need]) -> str:
     return text + (", only once" if store.folder() else ", at every start: set M3N_KERNEL_CACHE to a folder")
 
 
+progress.describe = waiting
+
+
 def expect(run: str) -> None:
     """Announce a run; if much is to be compiled for it, other processes begin with the longest parts."""
     left = [need for need in needs(run) if not need.ready]
-    progress.expected.update({(need.name, need.types): need for need in left})
+    progress.expected.update(left)
     if left:
         log.info(waiting(left))
     others = min(processes() - 1, len(left) - 1)

@@ -18,8 +18,9 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
 from m3n.compiled import store
-from m3n.compiled.ahead import progress
+from m3n.compiled.ahead import Need
 from m3n.compiled.linking import pipelines
+from m3n.compiled.progress import progress
 from m3n.compiled.signatures import text_of
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
@@ -77,28 +78,29 @@ class Compiled(CPUDispatcher):
         with global_compiler_lock:
             kinds = tuple(normalize_signature(sig)[0])
             if kinds not in self.overloads:
-                types = text_of(kinds)
-                progress.note(self.name, types)
-                if not (self.kept and self._load(kinds, types)):
-                    self._make(kinds, types)
+                need = Need(self.name, text_of(kinds))
+                if progress.asked is not None:
+                    progress.asked.append(need)
+                if not (self.kept and self._load(kinds, need)):
+                    self._make(kinds, need)
             return self.overloads[kinds].entry_point
 
-    def _load(self, kinds: tuple[Any, ...], types: str) -> bool:
+    def _load(self, kinds: tuple[Any, ...], need: Need) -> bool:
         self.targetctx.refresh()
-        found = store.load(self.name, types, self.targetctx)
+        found = store.load(need.name, need.types, self.targetctx)
         if found is not None:
             self._cache_hits[kinds] += 1
             self.add_overload(found)
         return found is not None
 
-    def _make(self, kinds: tuple[Any, ...], types: str) -> None:
+    def _make(self, kinds: tuple[Any, ...], need: Need) -> None:
         if not self.kept:
             super().compile(kinds)
             return
-        with progress.compiling(self.name, types), store.turn(self.name, types):
-            if not self._load(kinds, types):  # another process may have made it meanwhile
+        with progress.compiling(need), store.turn(need.name, need.types):
+            if not self._load(kinds, need):  # another process may have made it meanwhile
                 super().compile(kinds)
-                store.save(self.name, types, self.overloads[kinds])
+                store.save(need.name, need.types, self.overloads[kinds])
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """The types of a call by compiled code."""

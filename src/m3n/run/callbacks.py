@@ -6,6 +6,7 @@ import math
 from types import TracebackType
 from typing import Any
 
+from m3n.compiled.progress import progress
 from m3n.run.loop import Snapshot
 
 LONGEST = 26  # characters of a label: the whole line fits into 80 columns
@@ -43,12 +44,17 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         self.progress.start()
+        progress.listeners.append(self._compiling)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        progress.listeners.remove(self._compiling)
         self.progress.stop()
+
+    def _compiling(self, text: str) -> None:
+        self.progress.update(self.task, description=text or "starting")
 
     def __call__(self, snapshot: Snapshot) -> None:
         record = snapshot.record

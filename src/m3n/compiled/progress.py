@@ -1,0 +1,70 @@
+"""What this process compiles or waits for, and who wants to know about it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+log = logging.getLogger("m3n")
+
+
+class Wanted(Protocol):
+    """An entry point for arguments of some types."""
+
+    @property
+    def name(self) -> str:
+        """Its module and name."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it takes to compile."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether its machine code is on disk."""
+
+
+class Progress:
+    """What is to be compiled.
+
+    Attributes
+    ----------
+    expected : dict
+        Entry points that are needed, as far as is known, and were not ready when they were announced.
+    listeners : list of callable
+        The last one is told in a line of text what is compiled, and an empty text at the end.
+    asked : list or None
+        If it is a list, all entry points that Python calls are added.
+    describe : callable
+        Makes the text of what is left.
+    """
+
+    def __init__(self) -> None:
+        self.expected: set[Wanted] = set()
+        self.listeners: list[Callable[[str], None]] = []
+        self.asked: list[Wanted] | None = None
+        self.describe: Callable[[Sequence[Wanted]], str] = str
+
+    @contextmanager
+    def compiling(self, need: Wanted) -> Iterator[None]:
+        """Around the compilation of one entry point."""
+        self.expected.add(need)
+        self._tell()
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.expected.discard(need)
+            log.debug("compiled %s in %.2f s", need.name, time.perf_counter() - begin)
+            self._tell()
+
+    def _tell(self) -> None:
+        if self.listeners:
+            left = [need for need in self.expected if not need.ready]
+            self.listeners[-1](self.describe(left) if left else "")
+
+
+progress = Progress()
