@@ -40,10 +40,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.problem import Answer, Objective
-from m3n.solvers.base import HARD, Solver, UnknownPrimal
+from m3n.solvers.base import HARD, Solver, UnknownPrimal, at_least
+from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Weights, require
-from m3n.solvers.hull import Hull, Point
-from m3n.solvers.settings import at_least
 
 MOST_BATCHES = 100  # more cost time per pass and save few passes
 ROOM = 1 << 25  # numbers in the vectors of all batches together, 256 MB, unless that means fewer than

@@ -36,10 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.problem import Answer, Objective
-from m3n.solvers.base import HARD, SOFT, Solver
+from m3n.solvers.base import HARD, SOFT, Solver, at_least, one_of
 from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
-from m3n.solvers.settings import at_least, one_of
 
 FIRST, LEAST, MOST = 0.1, 0.01, 1.0  # of t; OCAS always takes its planes at 0.1
 GROW, SHRINK = 1.5, 0.8  # of t after a falling and a rising slope; 1.2 to 2 and 0.7 to 0.9 do about as well

@@ -48,11 +48,10 @@ import numpy as np
 from m3n.compiled.sweeps.caches import Caches, Touched
 from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.problem import Problem
-from m3n.solvers.base import HARD, Solver, copied, with_room
-from m3n.solvers.caches import gold_caches, roomier
-from m3n.solvers.hull import Point
+from m3n.solvers.base import HARD, Solver, at_least, copied, with_room
+from m3n.solvers.dual_points import Point
 from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
-from m3n.solvers.settings import at_least
+from m3n.solvers.working_sets import gold_caches, roomier
 
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2

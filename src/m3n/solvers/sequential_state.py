@@ -14,9 +14,9 @@ import numpy as np
 from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
-from m3n.solvers.caches import CachedOutputs
+from m3n.solvers.dual_points import Point
 from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
-from m3n.solvers.hull import Point
+from m3n.solvers.working_sets import CachedOutputs
 
 OUTER = 3  # sweeps between two moves of the centre
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
