@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -196,28 +196,25 @@ def excessive_gap(
     _require_positive("tol", tol)
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
-    run = _SaddleRun(saddle, schedule, tol, max_iter, callback)
+    run = _SaddleRun(saddle, iterate(saddle, schedule), tol, max_iter, callback)
     run.step()
     return run.result(repeat(run.step, run.reason_to_stop))
 
 
+@dataclass
 class _SaddleRun:
     """The best w and the best alpha so far."""
 
-    def __init__(
-        self,
-        saddle: SaddlePoint,
-        schedule: str,
-        tol: float,
-        max_iter: int,
-        callback: Callable[[SaddleRecord], object] | None,
-    ):
-        self.saddle, self.tol, self.max_iter, self.callback = saddle, tol, max_iter, callback
-        self.states = iterate(saddle, schedule)
-        self.w: Point = None
-        self.alpha: Point = None
-        self.primal, self.dual = math.inf, -math.inf
-        self.trace: list[SaddleRecord] = []
+    saddle: SaddlePoint
+    states: Iterator[SaddleState]
+    tol: float
+    max_iter: int
+    callback: Callable[[SaddleRecord], object] | None
+    w: Point = None
+    alpha: Point = None
+    primal: float = math.inf
+    dual: float = -math.inf
+    trace: list[SaddleRecord] = field(default_factory=list)
 
     def step(self) -> None:
         """One more iterate, what it certifies, and a word to the callback."""
