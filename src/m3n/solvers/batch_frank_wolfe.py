@@ -152,10 +152,8 @@ class _Pass:
 
     def __init__(self, problem: Objective, solver: BatchFrankWolfe, state: BatchFrankWolfeState):
         self.problem, self.solver, self.old = problem, solver, state
-        self.shares = list(state.shares)
-        self.kappa = state.kappa
-        self.u = self._total()
-        self.w = self._weights(state.z) if state.passes else self.u
+        self.shares, self.kappa = list(state.shares), state.kappa
+        self.w = self._weights(self._total()) if state.passes else self._total()
         self.estimate, self.moved = 0.0, False
 
     def visit(self, j: int, ask: Callable[[int, np.ndarray], Answer]) -> None:
@@ -173,15 +171,13 @@ class _Pass:
         if slope > 0.0 and gamma > 0.0:
             self.moved = True
             self.shares[j] = Point(problem.combine((1.0, gamma), (share.u, change)), share.b + gamma * rise)
-            self.u = problem.combine((1.0, gamma), (self.u, change))
             self.w = problem.combine((1.0, gamma * lam / (lam + self.kappa)), (self.w, change))
 
     def state(self) -> BatchFrankWolfeState:
         """The new state: sums formed anew, the certificate's points, and the centre."""
-        problem, old = self.problem, self.old
-        self.u = self._total()
-        self.w = self._weights(old.z)
-        hull = old.hull.joined(problem, [Point(self.u, sum(share.b for share in self.shares))], self.solver.memory)
+        problem, old, u = self.problem, self.old, self._total()
+        self.w = self._weights(u)
+        hull = old.hull.joined(problem, [Point(u, sum(share.b for share in self.shares))], self.solver.memory)
         recent = max(RECENT, 2.0 / (old.passes + 2))
         average = problem.combine((1.0 - recent, recent), (old.w, self.w))
         new = replace(
@@ -201,8 +197,10 @@ class _Pass:
         return replace(state, z=z, anchor=self.w, target=state.estimate, waited=0, moved=moved)
 
     def _total(self) -> np.ndarray:
+        """u = sum u_j."""
         return self.problem.combine(np.ones(len(self.shares)), [share.u for share in self.shares])
 
-    def _weights(self, z: np.ndarray) -> np.ndarray:
+    def _weights(self, u: np.ndarray) -> np.ndarray:
+        """w = (lam u + kappa z) / lk."""
         lam, kappa = self.problem.lam, self.kappa
-        return self.problem.combine((lam / (lam + kappa), kappa / (lam + kappa)), (self.u, z))
+        return self.problem.combine((lam / (lam + kappa), kappa / (lam + kappa)), (u, self.old.z))

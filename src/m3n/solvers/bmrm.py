@@ -123,7 +123,9 @@ class BMRM(Solver[BMRMState]):
         reach = self._reach(problem, state, answer)
         trial = lowest if reach == 1.0 else problem.combine((1.0 - reach, reach), (w, lowest))
         planes = planes.pruned(self.patience).merged(problem, self.most_planes)
-        still = 0 if _moved(state, primal, dual) else state.still + 1
+        least = ROUNDING * (abs(primal) + abs(dual))
+        moved = state.primal - primal > least or dual - state.dual > least
+        still = 0 if moved else state.still + 1
         return BMRMState(
             w=w, primal=primal, dual=dual, planes=planes, trial=trial, reach=reach, k=state.k + 1, still=still
         )
@@ -136,8 +138,3 @@ class BMRM(Solver[BMRMState]):
         slope = problem.inner(gradient, state.trial) - problem.inner(gradient, state.w)
         factor = GROW if slope < 0.0 else SHRINK if slope > 0.0 else 1.0
         return min(max(factor * state.reach, LEAST), MOST)
-
-
-def _moved(state: BMRMState, primal: float, dual: float) -> bool:
-    least = ROUNDING * (abs(primal) + abs(dual))
-    return state.primal - primal > least or dual - state.dual > least

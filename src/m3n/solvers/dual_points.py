@@ -1,17 +1,21 @@
-"""Dual points that stay O(dim), whatever n: mixtures of oracle answers, and Gibbs distributions.
+"""Forms of a dual point that several methods share: mixtures, Gibbs distributions, potentials of every example.
 
-Mixtures. D sees a distribution alpha only through u = w(alpha) and its offset b = sum ell alpha + T H(alpha). Mixing
-both with convex weights x gives a lower bound of D at the mixed distribution (an equality at temperature 0), so
+*Mixtures* of oracle answers are O(dim), whatever n. D sees alpha only through u = w(alpha) and its offset
+b = sum ell alpha + T H(alpha). Mixing both with convex weights x gives a lower bound of D at the mixed distribution (an
+equality at temperature 0), so
 
     max_x  <b, x> - lam/2 x' G x     over the simplex,    G = Gram matrix of the u's,
 
 is a dual value too: a better one than those that a solver has passed, for a few inner products of weight vectors and no
 oracle call.
 
-Gibbs distributions, alpha_i(y) proportional to exp{ c ell_i(y) - <v, psi_i(y)> }. Methods that move in the dual by
-multiplying alpha with exponentials of gradients never leave this family, because gradients of the dual are linear in
-ell and psi. A vector v and a number c describe alpha for all examples at once; one exp-oracle pass gives what D and the
-next gradient see of it.
+*Gibbs distributions*, alpha_i(y) proportional to exp{ c ell_i(y) - <v, psi_i(y)> }, are O(dim) as well. Methods that
+move in the dual by multiplying alpha with exponentials of gradients never leave this family, because gradients of the
+dual are linear in ell and psi. A vector v and a number c describe alpha for all examples at once; one exp-oracle pass
+gives what D and the next gradient see of it.
+
+*Potentials* are the factored form of alpha_i, for methods that change it example by example. Those of all parts, and
+their marginals, stand in one array each, example after example.
 """
 
 from __future__ import annotations
@@ -22,7 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
-from m3n.problem import Objective
+from m3n.compiled.sweeps.dual_ascent import Ascent
+from m3n.compiled.sweeps.exponentiated import Potentials, fill
+from m3n.problem import Objective, Problem
 from m3n.solvers.forms import Square, Vector, Weights, require
 
 ROUNDING = 1e-14  # relative error of sums over the data
@@ -127,3 +133,53 @@ class Gibbs:
         """KL(self || other), the mean over the examples; not negative up to rounding."""
         shift = problem.inner(self.v, self.u) - problem.inner(other.v, self.u)
         return (self.c - other.c) * self.loss - problem.lam * shift - (self.log_z - other.log_z)
+
+
+def starts_of(problem: Problem) -> np.ndarray:
+    """Where the potentials of every example begin, and where they end."""
+    return np.concatenate([[0], np.cumsum(problem.blocks.rows.sizes)])
+
+
+def leaning(problem: Problem, odds: float) -> np.ndarray:
+    """Potentials that favour gold by ``odds`` in logarithms: its labels against all others of a row, or its parts."""
+    starts, labels = starts_of(problem), problem.blocks.costs.table.shape[1]
+    potentials = np.zeros(int(starts[-1]))
+    potentials[gold_places(problem, starts)] = odds + np.log(max(labels - 1, 1))
+    return potentials
+
+
+def gold_places(problem: Problem, starts: np.ndarray) -> np.ndarray:
+    """Where the potentials of gold's labels stand, or of its parts if outputs are not labels of rows."""
+    blocks = problem.blocks
+    costs = blocks.costs
+    if not len(costs.gold):
+        owner = np.repeat(np.arange(problem.n), blocks.gold_counts)
+        return starts[owner] + blocks.gold[np.arange(blocks.gold.shape[1]) < blocks.gold_counts[:, None]]
+    rows = np.arange(len(costs.gold))
+    owner = np.searchsorted(costs.first, rows, side="right") - 1
+    return starts[owner] + (rows - costs.first[owner]) * costs.table.shape[1] + costs.gold
+
+
+def filled(problem: Problem, dual: Potentials | Ascent) -> np.ndarray:
+    """w(alpha) of the potentials, whose marginals are filled in by a pass of the exp-oracle."""
+    blocks, w = problem.blocks, np.zeros(problem.dim)
+    problem.visit(fill, dual, blocks.gold, blocks.gold_counts, problem.lam, w, asks="soft", soft=problem.n)
+    return w
+
+
+def dual_value(problem: Problem, dual: Potentials | Ascent, w: np.ndarray) -> float:
+    """D(alpha), with w = w(alpha)."""
+    entropy = np.mean(problem.blocks.weights * dual.entropies)
+    return problem.dual(w, float(dual.losses.mean() + problem.temperature * entropy))
+
+
+def check_potentials(problem: Problem, dual: Potentials | Ascent, where: str) -> None:
+    """Refuse potentials, read from a file, that do not fit the problem."""
+    starts, uses = starts_of(problem), int(problem.blocks.rows.first[-1])
+    lengths = dict.fromkeys(dual._fields, problem.n) | dict.fromkeys(("potentials", "marginals"), int(starts[-1]))
+    lengths |= {"starts": problem.n + 1, **({"eta": uses} if isinstance(dual, Ascent) else {})}
+    kinds = dict.fromkeys(dual._fields, "float64") | {"starts": "int64", "failed": "bool", "joint": "bool"}
+    for name, array in dual._asdict().items():
+        fits = isinstance(array, np.ndarray) and array.shape == (lengths[name],) and array.dtype == kinds[name]
+        require(fits, f"{where}.{name} is no array of {lengths[name]} {kinds[name]}")
+    require((dual.starts == starts).all(), "the potentials are those of examples of other sizes")

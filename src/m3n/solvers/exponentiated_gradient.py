@@ -60,9 +60,8 @@ import numpy as np
 from m3n.compiled.sweeps.exponentiated import Potentials, sweep
 from m3n.problem import Objective, Problem
 from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, at_least, copied
-from m3n.solvers.dual_points import Gibbs
+from m3n.solvers.dual_points import Gibbs, check_potentials, dual_value, filled, leaning, starts_of
 from m3n.solvers.forms import Weights
-from m3n.solvers.potentials import check_potentials, dual_value, filled, leaning, starts_of
 
 LEAN = 4.0  # online: log-odds of gold's label against all others together, at the start, position by position
 

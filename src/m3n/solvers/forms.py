@@ -98,15 +98,11 @@ def _check(problem: Problem, value: Any, kind: Any, where: str) -> None:
     else:
         require(_is(value, kind), f"{where} is a {type(value).__name__}, not a {getattr(kind, '__name__', kind)}")
         if kind not in PLAIN:
-            _check_fields(problem, value, kind, where)
-
-
-def _check_fields(problem: Problem, value: Any, kind: Any, where: str) -> None:
-    for name, declared in fields_of(kind).items():
-        require(hasattr(value, name), f"{where} lacks {name}")
-        _check(problem, getattr(value, name), declared, f"{where}.{name}")
-    if hasattr(kind, "check"):
-        value.check(problem)
+            for name, declared in fields_of(kind).items():
+                require(hasattr(value, name), f"{where} lacks {name}")
+                _check(problem, getattr(value, name), declared, f"{where}.{name}")
+            if hasattr(kind, "check"):
+                value.check(problem)
 
 
 def fields_of(kind: Any) -> Mapping[str, Any]:

@@ -110,10 +110,6 @@ class OWLQN(FromWeights[OWLQNState]):
     def __post_init__(self) -> None:
         at_least(1, memory=self.memory)
 
-    @property
-    def restriction(self) -> str:
-        return "needs a smooth risk: it trains CRFs only, whose temperature is positive"
-
     def start_at(self, problem: Objective, w: np.ndarray) -> OWLQNState:
         """Given weights; a weight that is zero may become nonzero."""
         place = _look(problem, w)

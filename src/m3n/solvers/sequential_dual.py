@@ -143,7 +143,10 @@ class _Visits:
 
     def __init__(self, problem: Problem, state: SequentialDualState):
         self.problem, self.blocks = problem, problem.blocks
-        self.caches, self.support = copied(state.caches), _touched(problem.dim, state.support)
+        self.caches, count = copied(state.caches), len(state.support)
+        member, listed = np.zeros(problem.dim, np.bool_), np.empty(problem.dim, np.int64)
+        member[state.support], listed[:count] = True, state.support
+        self.support = Touched(member=member, listed=listed, size=np.array([count]))
         self.w, self.gaps = dense(problem.dim, state.support, state.iterate.point), state.gaps.copy()
         self.progress = Progress(loss=np.array([state.iterate.loss]), parts=np.zeros(1, np.int64))
         self.zeros = np.zeros(problem.dim)
@@ -283,14 +286,6 @@ class _Round:
             proximal=self.proximal, hull=self.hull, schedule=self.schedule, estimate=self.estimate,
             primal=self.primal,
         )  # fmt: skip
-
-
-def _touched(dim: int, listed: np.ndarray) -> Touched:
-    """The support as compiled code sees it."""
-    support = Touched(member=np.zeros(dim, np.bool_), listed=np.empty(dim, np.int64), size=np.array([len(listed)]))
-    support.member[listed] = True
-    support.listed[: len(listed)] = listed
-    return support
 
 
 def _dual_point(problem: Problem, caches: Caches, support: np.ndarray) -> tuple[np.ndarray, float]:
