@@ -42,19 +42,13 @@ class State(Protocol):
 class UnknownPrimal:
     """A state without a J of its own: every visit sees other weights, or the exp-oracle gives J_mu only."""
 
-    @property
-    def primal(self) -> float:
-        """Unknown: a certificate takes a pass."""
-        return np.nan
+    primal: ClassVar[float] = np.nan  # a certificate takes a pass
 
 
 class NeverStalls:
     """A state from which there is always a next step: one that gains nothing leaves things as they are."""
 
-    @property
-    def stalled(self) -> bool:
-        """Never."""
-        return False
+    stalled: ClassVar[bool] = False
 
 
 S = TypeVar("S", bound=State)

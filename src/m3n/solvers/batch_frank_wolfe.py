@@ -66,12 +66,7 @@ class BatchFrankWolfeState(UnknownPrimal):
     target: float = np.inf  # its value when z last moved
     waited: int = 0  # passes since then
     passes: int = 0
-    moved: bool = True
-
-    @property
-    def stalled(self) -> bool:
-        """All batches were visited, and neither alpha nor z changed."""
-        return not self.moved
+    stalled: bool = False  # all batches were visited, and neither alpha nor z changed
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -182,7 +177,7 @@ class _Pass:
         average = problem.combine((1.0 - recent, recent), (old.w, self.w))
         new = replace(
             old, shares=tuple(self.shares), kappa=self.kappa, hull=hull, dual=hull.dual(problem), w=average,
-            estimate=self.estimate, waited=old.waited + 1, passes=old.passes + 1, moved=self.moved,
+            estimate=self.estimate, waited=old.waited + 1, passes=old.passes + 1, stalled=not self.moved,
         )  # fmt: skip
         return self._recentred(new) if self.kappa > 0.0 else new
 
@@ -193,8 +188,8 @@ class _Pass:
             return state
         beta = (1.0 - root) / (1.0 + root)
         z = self.problem.combine((1.0 + beta, -beta), (self.w, state.anchor))
-        moved = state.moved or not np.array_equal(z, state.z)
-        return replace(state, z=z, anchor=self.w, target=state.estimate, waited=0, moved=moved)
+        stalled = state.stalled and np.array_equal(z, state.z)
+        return replace(state, z=z, anchor=self.w, target=state.estimate, waited=0, stalled=stalled)
 
     def _total(self) -> np.ndarray:
         """u = sum u_j."""
