@@ -37,7 +37,8 @@ def brute_force(structure: Structure, theta: Parts, mu: float) -> tuple[np.ndarr
         if mu > 0 and top > -np.inf:
             weights = np.exp((scores - top) / mu)
             values[i] += mu * np.log(weights.sum())
-            _add_expectation(marginals, rows, outputs, weights / weights.sum())
+            for array, row, parts in zip(marginals, rows, zip(*outputs, strict=True), strict=True):
+                array[... if row is None else row] += np.tensordot(weights / weights.sum(), parts, axes=1)
     return values, marginals
 
 
@@ -199,9 +200,3 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
     if "soft" in problem.oracles:
         np.testing.assert_allclose(problem.soft(w, 1.0).vector, expected, atol=1e-9, err_msg="expected features")
     assert radius <= problem.radius * (1 + 1e-9), f"|psi| reaches {radius}, but the radius claims {problem.radius}"
-
-
-def _add_expectation(marginals: Parts, rows: tuple, outputs: list[Parts], weights: np.ndarray) -> None:
-    for weight, parts in zip(weights, outputs, strict=True):
-        for array, row, part in zip(marginals, rows, parts, strict=True):
-            array[... if row is None else row] += weight * part

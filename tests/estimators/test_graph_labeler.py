@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV
 import m3n
 from m3n.checks import brute_force
 from m3n.estimators.graph_inputs import GraphReader
-from m3n.features.copies import agreement_matrix
+from m3n.features.wrapped import agreement_matrix
 from m3n.io.model_file import ModelFileError
 from m3n.structures import LoopyGraph, TooExpensive
 

@@ -9,9 +9,7 @@ import pytest
 from m3n import MissingOracle, Problem, minimize
 from m3n.features import Dense, chain_features
 from m3n.losses import Hamming, PartLoss
-from m3n.packed import Threads
 from m3n.problem import Answer, Objective
-from m3n.problem.threaded import ThreadedPass
 from m3n.solvers import (
     BMRM,
     LBFGS,
@@ -76,8 +74,7 @@ class Halves:
 
 
 def half_passes(problem):
-    data = problem.whole.data
-    return (ThreadedPass(data.over(np.arange(*bounds)), Threads(1)) for bounds in ((0, 2), (2, 6)))
+    return (problem.whole.over(np.arange(*bounds)) for bounds in ((0, 2), (2, 6)))
 
 
 def in_halves(problem):

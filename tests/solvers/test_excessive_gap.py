@@ -24,7 +24,7 @@ def test_same_iterates_as_the_literal_algorithm_2():
     for state in iterates(problem, ExcessiveGap(schedule="paper"), 60):
         assert state.mu == pytest.approx(reference.mu, rel=1e-12)
         np.testing.assert_allclose(state.w, reference.w, atol=1e-10)
-        np.testing.assert_allclose(state.hull[0].u, reference.weights(reference.alpha), atol=1e-10)
+        np.testing.assert_allclose(state.hull.points[0].u, reference.weights(reference.alpha), atol=1e-10)
         assert state.dual == pytest.approx(reference.dual(), abs=1e-10)
         reference.step()
 
@@ -117,7 +117,7 @@ def test_warm_passes_are_ordinary_steps():
     for k, state in enumerate(iterates(problem, solver, 6)):
         assert (state.early is not None) == (k <= 4)
         assert state.early is None or (state.bound == np.inf and not state.stalled)
-        assert state.dual == pytest.approx(problem.dual(state.hull[0].u, state.hull[0].b))
+        assert state.dual == pytest.approx(problem.dual(state.hull.points[0].u, state.hull.points[0].b))
         duals.append(state.dual)
     assert 0.0 == duals[0] < duals[1] <= duals[-1] <= best
     assert not problem._pieces  # no copy of the data
@@ -197,7 +197,7 @@ def test_the_dual_recomputed_from_scratch(make, solver):
     for state, twin in zip(iterates(lifted, solver, 80), iterates(plain, solver, 80), strict=True):
         if solver.memory == 0 or solver.schedule == "paper":  # the small quadratic programme amplifies rounding
             assert state.dual == pytest.approx(twin.dual, abs=1e-8)
-        marginals = parts.parts(gold - plain.n * plain.lam * state.hull[0].u)
+        marginals = parts.parts(gold - plain.n * plain.lam * state.hull.points[0].u)
         node = marginals[0]
         assert node.min() >= -1e-12
         np.testing.assert_allclose(node.sum(axis=1), 1.0, atol=1e-12)
@@ -241,21 +241,21 @@ def test_states_are_not_changed_in_place():
     problem = chain_problem()
     state = ExcessiveGap().init(problem)
     for _ in range(10):
-        copies = state.w.copy(), [p.u.copy() for p in state.hull], state.gram.copy()
+        copies = state.w.copy(), [p.u.copy() for p in state.hull.points], state.hull.gram.copy()
         new = ExcessiveGap().step(problem, state)
         np.testing.assert_array_equal(state.w, copies[0])
-        for point, copy in zip(state.hull, copies[1], strict=True):
+        for point, copy in zip(state.hull.points, copies[1], strict=True):
             np.testing.assert_array_equal(point.u, copy)
-        np.testing.assert_array_equal(state.gram, copies[2])
+        np.testing.assert_array_equal(state.hull.gram, copies[2])
         state = new
 
 
 def test_gram_matrix_stays_true():
     problem = chain_problem()
     for state in iterates(problem, ExcessiveGap(memory=5), 100):
-        exact = np.array([[p.u @ q.u for q in state.hull] for p in state.hull])
-        np.testing.assert_allclose(state.gram, exact, rtol=1e-9, atol=1e-9)
-    assert len(state.hull) == 6
+        exact = np.array([[p.u @ q.u for q in state.hull.points] for p in state.hull.points])
+        np.testing.assert_allclose(state.hull.gram, exact, rtol=1e-9, atol=1e-9)
+    assert len(state.hull.points) == 6
 
 
 def test_same_settings_same_bits():
@@ -308,7 +308,7 @@ def long_problem(n):
 
 
 def state_bytes(state):
-    return state.w.nbytes + state.gram.nbytes + state.oracle.u.nbytes + sum(p.u.nbytes for p in state.hull)
+    return state.w.nbytes + state.hull.gram.nbytes + state.oracle.u.nbytes + sum(p.u.nbytes for p in state.hull.points)
 
 
 def test_memory_does_not_grow_with_n():

@@ -9,7 +9,7 @@ from m3n import Problem, minimize
 from m3n.features import Dense, Observed, chain_features, observed_pairs
 from m3n.losses import NormalizedHamming
 from m3n.solvers import BlockFrankWolfe, SequentialDual
-from m3n.solvers.caches import roomier
+from m3n.solvers.working_sets import roomier
 from m3n.structures import Chain
 from tests.problem.test_blocks import edge_problem
 from tests.tiny import Enumerated, chain_problem, iterates, multiclass_problem

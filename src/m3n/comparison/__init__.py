@@ -1,9 +1,8 @@
 """Several solvers on one problem."""
 
 from m3n.comparison.entry import Entry
-from m3n.comparison.labels import label_solvers
 from m3n.comparison.measures import measured_exponent, memory_of
 from m3n.comparison.result import Comparison
-from m3n.comparison.run import compare
+from m3n.comparison.run import compare, label_solvers
 
 __all__ = ["Comparison", "Entry", "compare", "label_solvers", "measured_exponent", "memory_of"]

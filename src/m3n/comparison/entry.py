@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from m3n.comparison.labels import settings_of
 from m3n.comparison.measures import measured_exponent
 from m3n.run.certificate import Record
 from m3n.run.loop import Status
@@ -152,3 +151,14 @@ class Entry:
     @property
     def _last(self) -> Record:
         return self.trace[-1] if self.trace else NOTHING
+
+
+def settings_of(solver: Solver[Any]) -> dict[str, Any]:
+    """All settings of a solver by name; empty for one that is no dataclass.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver.
+    """
+    return {f.name: getattr(solver, f.name) for f in fields(solver)} if is_dataclass(solver) else {}

@@ -1,13 +1,22 @@
-"""The outcome of a comparison: one entry per solver, and the bounds that all of them know together."""
+"""The outcome of a comparison: one entry per solver, the bounds that all of them know together, and both as JSON.
+
+In the JSON text passes, calls and seconds are the solver's own wherever the name does not say "evaluation". The three
+gaps of the paper's Figure 1 stand in every record: ``gap`` is the duality gap; ``primal_gap`` and ``dual_gap`` are
+upper bounds from the best dual and primal value of all solvers; ``native`` is what the algorithm's own authors watch.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+import m3n
 from m3n.comparison.entry import Entry
 from m3n.io.files import write_atomically
 from m3n.run.certificate import Certificate, Record
@@ -15,6 +24,12 @@ from m3n.run.loop import ROUNDING, Status
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+VERSION = 1
+FIGURES = (
+    "outcome", "error", "own_dual", "passes", "evaluation_passes", "hard_calls", "soft_calls", "evaluation_calls",
+    "seconds", "evaluation_seconds", "memory", "primal", "dual", "gap", "exponent", "expected_exponent", "rate",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -99,10 +114,19 @@ class Comparison:
         return as_text(self)
 
     def to_json(self) -> str:
-        """Everything as JSON text. Numbers that are unknown or infinite are null."""
-        from m3n.comparison.document import as_json
-
-        return as_json(self)
+        """Everything as JSON text. Unknown and infinite numbers are null; settings that JSON cannot say, their repr."""
+        best = self.best
+        document = {
+            "format": "m3n comparison",
+            "version": VERSION,
+            "m3n": m3n.__version__,
+            "problem": self.problem,
+            "goal": self.goal,
+            "best": {"primal": best.primal, "dual": best.dual, "gap": best.gap},
+            "contradiction": self.contradiction,
+            "solvers": [_entry(self, entry) for entry in self.entries],
+        }
+        return json.dumps(_plain(document), indent=1, allow_nan=False) + "\n"
 
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON text to a file, in one step.
@@ -123,3 +147,44 @@ def _note(entry: Entry) -> str:
     if len(entry.trace) > 1 and entry.trace[-1].gap == entry.trace[0].gap:
         return f"{entry.name} has found nothing better than w = 0 and the dual value 0, from which every run starts"
     return ""
+
+
+def _entry(comparison: Comparison, entry: Entry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "solver": type(entry.solver).__name__,
+        "settings": entry.settings,
+        **{name: getattr(entry, name) for name in FIGURES},
+        "native": {"name": entry.solver.native, "value": entry.native},
+        "trace": [_record(comparison, entry, record) for record in entry.trace],
+    }
+
+
+def _record(comparison: Comparison, entry: Entry, record: Record) -> dict[str, Any]:
+    hard, soft = entry.calls_at(record)
+    lower = {"dual": record.dual, "gap": record.gap, "dual_gap": comparison.dual_gap_at(record)}
+    return {
+        "passes": entry.passes_at(record),
+        "hard_calls": hard,
+        "soft_calls": soft,
+        "evaluation_calls": record.evaluation_calls,
+        "seconds": record.solver_seconds,
+        "evaluation_seconds": record.evaluation_seconds,
+        "primal": record.primal,
+        "primal_gap": comparison.primal_gap_at(record),
+        **(lower if entry.own_dual else dict.fromkeys(lower)),
+        "native": entry.native_at(record),
+        "metrics": record.metrics,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (int, str)) else repr(value)

@@ -8,20 +8,24 @@ passes and seconds; those of certificates and callbacks are recorded apart.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import MISSING, fields
 from typing import Any
 
-from m3n.comparison.entry import Entry
-from m3n.comparison.labels import Solvers, label_solvers
+from m3n.comparison.entry import Entry, settings_of
 from m3n.comparison.measures import buffers, memory_of
 from m3n.comparison.result import Comparison
 from m3n.problem import Problem
 from m3n.run.callbacks import ProgressBar
 from m3n.run.certificate import Record
-from m3n.run.loop import Callback, Snapshot, Status, check_limits, minimize
+from m3n.run.loop import Callback, Snapshot, Status, minimize
 from m3n.run.suitability import MissingOracle, WrongObjective
-from m3n.solvers import Solver
+from m3n.solvers import Solver, resolve_solver
+from m3n.solvers.base import at_least
+
+Solvers = Iterable[Solver[Any] | str] | Mapping[str, Solver[Any] | str] | Solver[Any] | str
 
 log = logging.getLogger("m3n")
 
@@ -67,8 +71,8 @@ def compare(
     Comparison
         Entries, table, JSON.
     """
+    at_least(0, tol=tol, max_passes=max_passes, max_seconds=max_seconds)
     goal = {"tol": tol, "max_passes": max_passes, "max_seconds": max_seconds}
-    check_limits(**goal)
     labelled, entries = label_solvers(solvers, problem), list[Entry]()
     try:
         for position, (name, solver) in enumerate(labelled.items(), start=1):
@@ -81,6 +85,48 @@ def compare(
     except KeyboardInterrupt:  # between two runs
         log.info("the comparison was interrupted")
     return Comparison(tuple(entries), _describe(problem), goal)
+
+
+def label_solvers(solvers: Solvers, problem: Problem | None = None) -> dict[str, Solver[Any]]:
+    """From a distinct label to each solver; the labels of a mapping are kept as they are.
+
+    Parameters
+    ----------
+    solvers : list of Solver or str, or mapping of labels to them
+        Solver objects or names.
+    problem : Problem or None
+        The problem, by which "auto" chooses.
+    """
+    if isinstance(solvers, Mapping):
+        labelled = {str(label): resolve_solver(solver, problem=problem).solver for label, solver in solvers.items()}
+    else:
+        several = [solvers] if isinstance(solvers, (str, Solver)) else solvers
+        labelled = _distinct([resolve_solver(solver, problem=problem).solver for solver in several])
+    if not labelled:
+        raise ValueError("there is no solver to compare: name at least one")
+    return labelled
+
+
+def _distinct(solvers: list[Solver[Any]]) -> dict[str, Solver[Any]]:
+    labels = [_label(solver) for solver in solvers]
+    total, so_far, labelled = Counter(labels), Counter[str](), {}
+    for label, solver in zip(labels, solvers, strict=True):
+        so_far[label] += 1
+        labelled[f"{label} #{so_far[label]}" if total[label] > 1 else label] = solver
+    return labelled
+
+
+def _label(solver: Solver[Any]) -> str:
+    """The class with the settings that differ from its defaults; so different settings give different labels."""
+    written = {name: repr(value) for name, value in settings_of(solver).items()}
+    unusual = [f"{name}={value}" for name, value in written.items() if value != repr(_default(solver, name))]
+    return type(solver).__name__ + (f"({', '.join(unusual)})" if unusual else "")
+
+
+def _default(solver: Any, name: str) -> Any:
+    """MISSING, which no setting is equal to, where there is none."""
+    field = next(f for f in fields(solver) if f.name == name)
+    return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
 class _Trial:

@@ -169,33 +169,6 @@ class InPlace(FeatureMap):
         """out += scale * F' parts."""
 
 
-class Wrapped(InPlace):
-    """A map around another one: its weights are those of the inner map, perhaps followed by ordinary ones.
-
-    Attributes
-    ----------
-    map : FeatureMap
-        The inner map.
-    """
-
-    map: FeatureMap
-
-    @property
-    def euclidean(self) -> bool:
-        """As the inner map."""
-        return self.map.euclidean
-
-    def inner(self, u: np.ndarray, v: np.ndarray) -> float:
-        cut = self.map.dim
-        own = u[:cut]  # the same object twice for a square, which a map may treat in its own way
-        return self.map.inner(own, own if v is u else v[:cut]) + float(u[cut:] @ v[cut:])
-
-    def refresh(self, w: np.ndarray) -> np.ndarray:
-        cut = self.map.dim
-        own = self.map.refresh(w[:cut])
-        return own if cut == self.dim else np.concatenate([own, w[cut:]])
-
-
 def label_shape(labels: int | tuple[int, ...]) -> tuple[int, ...]:
     """What a row scores, as a shape: ``(s,)`` for s labels, ``(s, s)`` for pairs of labels.
 

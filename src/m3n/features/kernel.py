@@ -194,13 +194,10 @@ class Kernel(Expansion):
             matrix, units = _given(X, dtype), np.arange(X.shape[0])
             check_positive(matrix)
         else:
-            made = (
-                kernel
-                if isinstance(kernel, KernelFunction)
-                else KernelFunction(kernel, degree, gamma, coef0, params or {})
-            )
+            if not isinstance(kernel, KernelFunction):
+                kernel = KernelFunction(kernel, degree, gamma, coef0, params or {})
             self.inputs, units = different_rows(_as_matrix(X))
-            self.function = made.fitted(self.inputs)
+            self.function = kernel.fitted(self.inputs)
             matrix = make_gram(self.function, self.inputs, gram, dtype)
             if not self.function.certain:
                 check_positive(matrix)
@@ -228,9 +225,8 @@ class CliqueKernel(Expansion):
         self.labels = label_shape(labels)
         rows, width = X.shape[0], int(np.prod(self.labels))
         if callable(kernel):
-            owner = np.repeat(np.arange(rows), width)
-            every = np.stack(np.unravel_index(np.arange(width), self.labels), axis=1)
-            y = np.tile(every if len(self.labels) > 1 else every[:, 0], (rows, 1) if len(self.labels) > 1 else rows)
+            owner, *places = np.indices((rows, *self.labels)).reshape(1 + len(self.labels), -1)
+            y = np.stack(places, axis=1) if len(places) > 1 else places[0]
             kernel = kernel(X[owner], y, X[owner], y)
         matrix = _given(np.asarray(kernel), np.float64)
         if matrix.size != rows * width:
@@ -287,8 +283,7 @@ def _checked_mix(mix: np.ndarray | None, width: int) -> np.ndarray | None:
     array = np.ascontiguousarray(mix, dtype=np.float64)
     if array.shape != (width, width):
         raise ValueError(f"label_kernel must have shape ({width}, {width}), got {array.shape}")
-    given = _given(array, np.float64)
-    check_positive(given)
+    check_positive(_given(array, np.float64))
     return array
 
 

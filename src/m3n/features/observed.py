@@ -16,6 +16,7 @@ transposed copy of the data. Cost of either: O(stored entries x labels of their 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse
@@ -23,6 +24,7 @@ import scipy.sparse
 from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.features.base import FeatureMap, InPlace, SparseRows
+from m3n.features.maps import Table
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts, Selection
@@ -168,7 +170,7 @@ class Observed(InPlace):
         return w
 
 
-class ObservedTable(FeatureMap):
+class ObservedTable(Table):
     """A table of scores that all examples share, 0 where there is no weight.
 
     Parameters
@@ -179,8 +181,7 @@ class ObservedTable(FeatureMap):
 
     def __init__(self, mask: np.ndarray):
         self.mask = np.asarray(mask, dtype=bool)
-        self.dim = self.mask.size
-        self.shapes = (self.mask.shape,)
+        super().__init__(*self.mask.shape)
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         out[0][...] = np.where(self.mask, w.reshape(self.mask.shape), 0.0)
@@ -194,11 +195,7 @@ class ObservedTable(FeatureMap):
 
     def rows(self) -> SparseRows:
         columns = np.where(self.mask.ravel(), np.arange(self.dim), -1)
-        one = np.zeros(1, np.int64)
-        return SparseRows(np.arange(2), one, np.ones(1), one + self.dim, (1,), np.ones(1, np.int64), columns)
-
-    def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        return self
+        return replace(super().rows(), lists=np.ones(1, np.int64), columns=columns)
 
 
 def observed_pairs(X: scipy.sparse.csr_array, gold: np.ndarray, labels: int) -> scipy.sparse.csr_array:

@@ -33,6 +33,7 @@ from m3n.io.template_file import MACRO
 UNKNOWN = re.compile(r"%[a-zA-Z]\[")
 PLAIN = re.compile(r"B\d*:?")  # all pairs alike
 PAIR = re.compile(r"B\w*:|B\d+(?!\w)")
+WINDOW = range(-2, 3)
 PADDINGS = ("symbols", "marks", "none")
 MARKS = ("__BOS__", "__EOS__")
 
@@ -346,3 +347,44 @@ def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:
     matrix = scipy.sparse.csr_array((np.ones(len(indices)), indices, ends.astype(kind)), shape=(len(columns), width))
     matrix.has_canonical_format = True
     return matrix
+
+
+def _named(name: str, column: Key, rows: Sequence[int], tokens: int = 1) -> list[str]:
+    """Templates of so many neighbouring tokens from every row on, such as ``w[-1]|w[0]=%x[-1,0]|%x[0,0]``."""
+    windows = [range(row, row + tokens) for row in rows]
+    names = ["|".join(f"{name}[{place}]" for place in window) for window in windows]
+    macros = ["|".join(f"%x[{place},{column}]" for place in window) for window in windows]
+    return [f"{left}={right}" for left, right in zip(names, macros, strict=True)]
+
+
+CHUNKING = Templates(  # of a file with word, part of speech, label
+    [
+        *_named("w", 0, WINDOW),
+        *_named("w", 0, (-1, 0), tokens=2),
+        *_named("pos", 1, WINDOW),
+        *_named("pos", 1, range(-2, 2), tokens=2),
+        *_named("pos", 1, range(-2, 1), tokens=3),
+    ],
+    padding="marks",
+)
+
+
+def word_templates(columns: int = 1) -> Templates:
+    """For tokens whose first column is the word, whatever the task: words, their forms and their neighbours.
+
+    Of the word: itself and its four neighbours, pairs of neighbours, lower case, shapes, prefixes and suffixes of up to
+    four letters. Of every other column: the same window, pairs, and the three in the middle.
+
+    Parameters
+    ----------
+    columns : int
+        How many columns there are besides the label.
+    """
+    patterns = ["bias", *_named("w", 0, WINDOW), *_named("w", 0, (-1, 0), tokens=2)]
+    patterns += [*_named("lower", "0:lower", (-1, 0, 1)), *_named("brief", "0:brief", (-1, 0, 1))]
+    patterns += _named("brief", "0:brief", (-1,), tokens=3)
+    patterns += [f"{side}{k}=%x[0,0:{side}{k}]" for side in ("prefix", "suffix") for k in range(1, 5)]
+    for c in range(1, columns):
+        own = f"c{c}"
+        patterns += [*_named(own, c, WINDOW), *_named(own, c, range(-2, 2), tokens=2), *_named(own, c, (-1,), tokens=3)]
+    return Templates(patterns, padding="marks")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from operator import itemgetter
 
 LONGEST = 6  # letters of a prefix or suffix
 RUN = re.compile(r"(.)\1+")
@@ -45,19 +46,11 @@ def digits(word: str) -> str:
     return re.sub(r"\d", "0", word)
 
 
-def _prefix(length: int) -> Callable[[str], str]:
-    return lambda word: word[:length]
-
-
-def _suffix(length: int) -> Callable[[str], str]:
-    return lambda word: word[-length:]
-
-
 FORMS: dict[str, Callable[[str], str]] = {
     "lower": str.lower,
     "shape": shape,
     "brief": brief,
     "digits": digits,
-    **{f"prefix{k}": _prefix(k) for k in range(1, LONGEST + 1)},
-    **{f"suffix{k}": _suffix(k) for k in range(1, LONGEST + 1)},
+    **{f"prefix{k}": itemgetter(slice(k)) for k in range(1, LONGEST + 1)},
+    **{f"suffix{k}": itemgetter(slice(-k, None)) for k in range(1, LONGEST + 1)},
 }

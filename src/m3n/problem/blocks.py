@@ -19,6 +19,7 @@ from m3n.compiled.oracles.hooks import ORACLES, SLACK, implemented
 from m3n.compiled.sweeps.visits import MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
 from m3n.losses import Cost
+from m3n.packed.ragged import numbers
 from m3n.structures.base import Structure
 from m3n.structures.slack import InexactOracle
 
@@ -65,25 +66,22 @@ class Blocks:
         weights: np.ndarray | None = None,
         slack: bool = False,
     ):
-        spans = structure.spans()
         self.n, self.structure = structure.n, structure
-        self.rows = _local(features.rows(), spans, structure)
-        self.weights = np.ones(self.n)
-        if weights is not None:
-            self.weights = weights
-            self.rows = self.rows if slack else _weigh(self.rows, weights)
-        costs = _costs(cost, structure, weights, self.weights)
+        self.weights = np.ones(self.n) if weights is None else weights
+        rows = _local(features.rows(), structure)
+        self.rows = rows if slack or weights is None else _weigh(rows, weights)
+        self.costs: Any = _costs(cost, structure, self.weights)
         self.most = structure.most_parts()
         self.gold, self.gold_counts = structure.local_parts(gold)
-        self.costs: Any = costs
         self.interpreted = PythonSpace(structure, cost, gold, self.weights)
         compiled = structure.space()
         self.space = self.interpreted if compiled is None else compiled
-        self.measured = not slack
+        self.measured = True
         if slack:
             units = structure.loss_units(cost)
             self.measured = units is not None
-            self.costs = self._slack_costs(costs, units)
+            unit, levels = units or (np.ones(self.n), np.ones(self.n, np.int64))
+            self.costs = SlackCosts(self.costs, unit * self.weights, levels, self.gold, self.gold_counts)
 
     @property
     def largest(self) -> int:
@@ -113,10 +111,6 @@ class Blocks:
         slack = isinstance(self.costs, SlackCosts)
         hooks = SLACK if slack and asks == "hard" else ORACLES[asks]
         return self.measured and implemented(hooks, type(self.space))
-
-    def _slack_costs(self, costs: Costs, units: tuple[np.ndarray, np.ndarray] | None) -> SlackCosts:
-        unit, levels = (np.ones(self.n), np.ones(self.n, np.int64)) if units is None else units
-        return SlackCosts(costs, unit * self.weights, levels, self.gold, self.gold_counts)
 
 
 class PythonSpace:
@@ -166,11 +160,11 @@ class PythonSpace:
         return value
 
 
-def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: Structure) -> MapRows | KernelRows:
+def _local(sparse: SparseRows, structure: Structure) -> MapRows | KernelRows:
     """Which rows every example uses, array after array, and where their parts stand in its local theta."""
     first_rows = np.cumsum([0, *sparse.arrays])
     uses: list[np.ndarray] = []
-    for span, count, first, shape in zip(spans, sparse.arrays, first_rows, structure.shapes, strict=False):
+    for span, count, first, shape in zip(structure.spans(), sparse.arrays, first_rows, structure.shapes, strict=False):
         if span is None:
             bounds = np.array([[first, first + count]]).repeat(structure.n, axis=0)
         else:
@@ -181,7 +175,7 @@ def _local(sparse: SparseRows, spans: tuple[np.ndarray | None, ...], structure: 
     return rows if sparse.gram is None else _expanded(rows, sparse.gram)
 
 
-def _costs(cost: Cost, structure: Structure, given: np.ndarray | None, weights: np.ndarray) -> Costs:
+def _costs(cost: Cost, structure: Structure, weights: np.ndarray) -> Costs:
     """The loss as compiled code sees it, times the weights of the examples."""
     first, weight = np.zeros(structure.n + 1, np.int64), cost.weight
     if len(cost.gold):
@@ -190,8 +184,7 @@ def _costs(cost: Cost, structure: Structure, given: np.ndarray | None, weights: 
             raise TypeError(
                 f"the first array of theta of {type(structure).__name__} must not be shared by all examples"
             )
-        first = rows
-        weight = cost.weight if given is None else cost.weight * np.repeat(given, np.diff(first))
+        first, weight = rows, cost.weight * np.repeat(weights, np.diff(rows))
     constants = np.zeros(structure.n) if cost.constant is None else cost.constant * weights
     return Costs(cost.gold, weight, cost.table, first, *_single_costs(cost, structure, weights), constants)
 
@@ -209,9 +202,7 @@ def _single_costs(cost: Cost, structure: Structure, weights: np.ndarray) -> tupl
     starts = np.concatenate([[0], np.cumsum(before[last] + lengths[last] - places)])
     values = np.zeros(starts[-1])
     for k, part in named.items():
-        shift = starts[:-1] + before[k] - places - (np.cumsum(lengths[k]) - lengths[k])
-        at = np.repeat(shift, lengths[k]) + np.arange(lengths[k].sum())
-        values[at] = part.ravel() * np.repeat(weights, lengths[k])
+        values[numbers(starts[:-1] + before[k] - places, lengths[k])] = part.ravel() * np.repeat(weights, lengths[k])
     return values, starts, places
 
 
@@ -220,7 +211,7 @@ def _weigh(rows: MapRows | KernelRows, weights: np.ndarray) -> MapRows | KernelR
     scale = np.repeat(weights, np.diff(rows.first))
     counts = np.diff(rows.pointers)[rows.used]
     pointers = np.concatenate([[0], np.cumsum(counts)])
-    entries = np.repeat(rows.pointers[rows.used] - pointers[:-1], counts) + np.arange(pointers[-1])
+    entries = numbers(rows.pointers[rows.used], counts)
     weighed = rows._replace(
         pointers=pointers,
         runs=rows.runs[entries],
@@ -280,9 +271,7 @@ def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
 
 def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     lengths = (bounds[..., 1] - bounds[..., 0]).T  # (n, arrays)
-    flat = lengths.ravel()
-    starts = np.cumsum(flat) - flat
-    used = np.repeat(bounds[..., 0].T.ravel() - starts, flat) + np.arange(flat.sum())
+    used = numbers(bounds[..., 0].T.ravel(), lengths.ravel())
     first = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
     before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
     sizes = before[first[1:]] - before[first[:-1]]

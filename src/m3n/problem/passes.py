@@ -1,4 +1,4 @@
-"""What a pass over training data must offer, wherever it is made: on threads of this machine, or by workers elsewhere.
+"""A pass over training data: what it must offer wherever it is made, and how it is made on threads of this machine.
 
 A pass answers questions about w for its examples. Everything in an answer is a sum over examples, divided by the number
 of examples of the whole problem, so the answers of several passes over different examples simply add up.
@@ -6,12 +6,15 @@ of examples of the whole problem, so the answers of several passes over differen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
-from m3n.structures.base import Examples
+from m3n.features.base import FeatureMap
+from m3n.losses.base import Cost
+from m3n.packed import Threads
+from m3n.structures.base import Examples, Parts, Structure
 
 
 @dataclass(frozen=True)
@@ -87,3 +90,155 @@ class Pass(Protocol):
 
     def radius(self) -> float:
         """A bound on the largest |psi_i(y)|."""
+
+
+@dataclass(eq=False)
+class ThreadedPass:
+    """One pass over some examples: scores, oracle, adjoint, in one buffer in the layout of theta.
+
+    Gold needs no vector of its own. Its score under w is read off theta, and its parts are taken out of the marginals
+    before the adjoint, which then gives sum alpha psi at once. For the max-oracle what remains are the parts in which
+    gold and the answer differ. As gold's loss is 0, the constant of the loss cancels where its score is subtracted.
+    """
+
+    structure: Structure
+    features: FeatureMap
+    cost: Cost
+    gold: np.ndarray  # packed
+    weights: np.ndarray | None  # (n,) of the examples
+    total: int  # examples of the whole problem
+    temperature: float
+    threads: Threads
+
+    def __post_init__(self) -> None:
+        self.n, self.dim, self.buffer = self.structure.n, self.features.dim, self.structure.empty()
+        self.weighing: dict[str, Any] = {} if self.weights is None else {"weights": self.weights}
+
+    @property
+    def oracles(self) -> frozenset[str]:
+        """Those of the structure."""
+        return self.structure.oracles
+
+    def over(self, examples: Examples) -> ThreadedPass:
+        """The same over some examples, with a buffer of its own."""
+        structure, rows = self.structure.select(examples)
+        return replace(
+            self, structure=structure, features=self.features.select(rows), cost=self.cost.select(rows, examples),
+            gold=self.gold[self.structure.entries_of(examples)],
+            weights=None if self.weights is None else self.weights[examples],
+        )  # fmt: skip
+
+    def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
+        """Max-oracle, summed up."""
+        theta, gold = self._theta(w, loss_scale)
+        values, outputs = self.structure.hard(theta, self.threads)
+        parts = self.structure.encode(outputs, out=self.buffer, **self.weighing)
+        value, vector, loss = self._answer(w, values, gold, parts)
+        return Answer(value, vector, loss, loss)
+
+    def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
+        """Exp-oracle at temperature mu, summed up."""
+        theta, gold = self._theta(w, loss_scale)
+        values, marginals = self.structure.soft(theta, mu, self.threads, **self.weighing)
+        value, vector, loss = self._answer(w, values, gold, marginals)
+        heat, entropy = self.temperature, 0.0
+        if heat:
+            entropy = (value - loss_scale * loss + self.features.inner(w, vector)) / mu
+        return Answer(value, vector, loss, loss + heat * entropy)
+
+    def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Margins and lists of parts of the max-oracle's outputs."""
+        margins, outputs = self._best(w)
+        return margins, *self.structure.local_parts(outputs)
+
+    def margins(self, w: np.ndarray) -> np.ndarray:
+        """What the max-oracle attains."""
+        return self._best(w)[0]
+
+    def diameter(self) -> float:
+        """The share of these examples in the mean diameter."""
+        sizes = self.structure.diameter()
+        return float((sizes if self.weights is None else self.weights * sizes).sum()) / self.total
+
+    def radius(self) -> float:
+        """A bound on the largest |psi_i(y)|."""
+        return self.structure.radius(self.features.norms())
+
+    def _best(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Margins and outputs of the max-oracle."""
+        theta, gold = self._theta(w, 1.0)
+        values, outputs = self.structure.hard(theta, self.threads)
+        _check_finite(values, w)
+        return self._weighted(values - gold), outputs
+
+    def _theta(self, w: np.ndarray, loss_scale: float) -> tuple[Parts, np.ndarray]:
+        """The scores of all parts, and of the gold outputs (n,)."""
+        theta = self.features.scores(w, self.buffer, self.threads)
+        self.cost.add_to(theta, loss_scale, self.threads)
+        return theta, self.structure.score(theta, self.gold, self.threads)
+
+    def _answer(
+        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts
+    ) -> tuple[float, np.ndarray, float]:
+        _check_finite(values, w)
+        loss, total = self.cost.expected(parts, self.threads, self.weights), self.total
+        self.structure.subtract(self.gold, parts, self.threads, **self.weighing)
+        return float(self._weighted(values - gold).sum()) / total, self._vector(parts), loss / total
+
+    def _vector(self, parts: Parts) -> np.ndarray:
+        vector = np.zeros(self.dim)
+        self.features.add_adjoint(parts, -1 / self.total, vector, self.threads)
+        return vector
+
+    def _weighted(self, margins: np.ndarray) -> np.ndarray:
+        return margins if self.weights is None else self.weights * margins
+
+
+class SlackPass(ThreadedPass):
+    """One pass of slack rescaling over some examples.
+
+    Every example counts as often as its answer's loss says, times its own weight; that of gold's features is the same.
+    """
+
+    @property
+    def oracles(self) -> frozenset[str]:
+        """The max-oracle, if there is one."""
+        return self.structure.oracles & {"hard"}
+
+    def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
+        """Max-oracle, summed up."""
+        if loss_scale != 1.0:
+            raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
+        values, outputs, losses = self._products(w)
+        parts = self.structure.encode(outputs, out=self.buffer, weights=losses)
+        self.structure.subtract(self.gold, parts, self.threads, weights=losses)
+        loss = float(losses.sum()) / self.total
+        return Answer(float(values.sum()) / self.total, self._vector(parts), loss, loss)
+
+    def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
+        """There is none."""
+        raise TypeError(
+            "slack rescaling has no exp-oracle: ell(y) multiplies the score of the whole output, so the Gibbs "
+            "distribution does not factorise and has no marginals on cliques; use solvers of the max-oracle"
+        )
+
+    def _best(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self._products(w)[:2]
+
+    def _products(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Values, outputs and losses of the max-oracle; values and losses times the weights."""
+        theta = self.features.scores(w, self.buffer, self.threads)
+        values, outputs, losses = self.structure.slack(theta, self.gold, self.cost, self.threads)
+        _check_finite(values, w)
+        return self._weighted(values), outputs, self._weighted(losses)
+
+
+def _check_finite(values: np.ndarray, w: np.ndarray) -> None:
+    if np.isfinite(values).all():
+        return
+    if not np.isfinite(w).all():
+        raise FloatingPointError("the weights contain NaN or infinite numbers")
+    i = int(np.flatnonzero(~np.isfinite(values))[0])
+    forbidden = f"example {i} has no allowed output at all: check what the structure forbids"
+    broken = f"the best score of example {i} is {values[i]}: check its features for NaN or infinite numbers"
+    raise FloatingPointError(forbidden if values[i] == -np.inf else broken)

@@ -15,10 +15,10 @@ from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate, Record
 from m3n.run.fingerprint import Fingerprint
-from m3n.run.interrupt import Interrupt
-from m3n.run.steps import repeat
+from m3n.run.steps import Interrupt, repeat
 from m3n.run.suitability import check_fit
 from m3n.solvers import Choice, Solver, resolve_solver
+from m3n.solvers.base import at_least
 
 log = logging.getLogger("m3n")
 
@@ -170,74 +170,47 @@ def minimize(
     Result
         Weights, certificate, the reason of the stop and the trace.
     """
-    check_limits(tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
+    at_least(0, tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
     choice = resolve_solver(solver, seed, problem, tol, rtol)
     check_fit(problem, choice.solver)
     if resume is not None and start is not None:
         raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
-    goal = _Goal(
-        tol=tol,
-        rtol=rtol,
-        max_passes=np.inf if max_passes is None else max_passes,
-        max_seconds=np.inf if max_seconds is None else max_seconds,
-        charge_evaluation=charge_evaluation,
-    )
-    run = _Run(problem, choice, goal, tuple(callbacks), start)
+    passes, seconds = (np.inf if limit is None else limit for limit in (max_passes, max_seconds))
+    run = _Run(problem, choice, tuple(callbacks), start, charge_evaluation, tol, rtol, passes, seconds)
     if resume is not None:
         run.take_over(resume)
     with single_threaded_blas(), run.interrupt:
         return run.go()
 
 
-def check_limits(**limits: float | None) -> None:
-    """Refuse limits that no run could keep."""
-    for name, limit in limits.items():
-        if limit is not None and not limit >= 0:
-            raise ValueError(f"{name} must not be negative, got {limit}")
+@dataclass
+class _Run:
+    """A run on its way."""
 
-
-@dataclass(frozen=True)
-class _Goal:
-    """When a run ends."""
-
+    problem: Objective
+    choice: Choice
+    callbacks: tuple[Callback, ...]
+    start: Result | np.ndarray | None
+    charge_evaluation: bool
     tol: float
     rtol: float
     max_passes: float
     max_seconds: float
-    charge_evaluation: bool
+    state: Any = None
+    trace: list[Record] = field(default_factory=list)
+    certified: Any = None  # the state that the certificate speaks of
+    last_passes: float = 0.0
+    patience: float = 1.0  # passes until the next certificate
+    evaluation_seconds: float = 0.0
+    evaluation_calls: int = 0
+    called_off: bool = False  # by a callback
 
-    def gap(self, primal: float) -> float:
-        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
-        return max(self.tol, self.rtol * abs(primal)) if self.rtol else self.tol
-
-
-class _Run:
-    """A run on its way."""
-
-    def __init__(
-        self,
-        problem: Objective,
-        choice: Choice,
-        goal: _Goal,
-        callbacks: tuple[Callback, ...],
-        start: Result | np.ndarray | None,
-    ):
-        self.problem, self.solver, self.reason = problem, choice.solver, choice.reason
-        self.goal, self.callbacks, self.start = goal, callbacks, start
-        self.fingerprint = Fingerprint(problem, choice.solver)
-        self.interrupt = Interrupt()
-        self.begin = time.perf_counter()
-        self.first_calls = problem.hard_calls, problem.soft_calls
-        self.state: Any = None
-        self.certificate = Certificate(np.inf, 0.0, problem.relaxed)  # D = 0 with all weight on gold
+    def __post_init__(self) -> None:
+        problem, self.solver = self.problem, self.choice.solver
+        self.fingerprint, self.interrupt = Fingerprint(problem, self.solver), Interrupt()
+        self.begin, self.first_calls = time.perf_counter(), (problem.hard_calls, problem.soft_calls)
         self.w = np.zeros(problem.dim)
-        self.trace: list[Record] = []
-        self.certified: Any = None  # the state that the certificate speaks of
-        self.last_passes = 0.0
-        self.patience = 1.0  # passes until the next certificate
-        self.evaluation_seconds = 0.0
-        self.evaluation_calls = 0
-        self.called_off = False  # by a callback
+        self.certificate = Certificate(np.inf, 0.0, problem.relaxed)  # D = 0 with all weight on gold
 
     def take_over(self, earlier: Result) -> None:
         """Go on where an earlier run stopped, if that was one of this problem with this solver."""
@@ -257,16 +230,16 @@ class _Run:
         uncertified = self.certified is not self.state or self.certificate.primal == np.inf
         if uncertified and status is not Status.TOLERANCE:
             self._certify()
-            if self.certificate.gap <= self.tol:
+            if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
         result = self._result(status)
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
         return result
 
     @property
-    def tol(self) -> float:
-        """The gap that is good enough by now."""
-        return self.goal.gap(self.certificate.primal)
+    def enough(self) -> float:
+        """The gap that is good enough: the absolute tolerance, or the relative one at the best primal value."""
+        return max(self.tol, self.rtol * abs(self.certificate.primal)) if self.rtol else self.tol
 
     @property
     def passes(self) -> float:
@@ -281,7 +254,7 @@ class _Run:
     def spent(self) -> tuple[float, float]:
         """Passes and seconds that count towards the limits; the last certificate's pass is counted beforehand."""
         seconds = time.perf_counter() - self.begin
-        if self.goal.charge_evaluation:
+        if self.charge_evaluation:
             return self.passes + 1, seconds
         return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
 
@@ -290,18 +263,14 @@ class _Run:
         if self.state is not None:
             self._check_resume()
             return None
-        if self.start is not None:
-            return self._begin_warm(self.start)
+        if self.start is not None:  # w = 0 is certified too, without a pass if J(0) is known already
+            self.certificate = self.certificate.improved(self.problem.worst_loss)
+            self.state = _warm_state(self.problem, self.solver, self.start)
+            return Status.CALLBACK if self._due() and self._certify() else None
         if self._certify():
             return Status.CALLBACK
         self.state = self.solver.init(self.problem)
         return None
-
-    def _begin_warm(self, start: Result | np.ndarray) -> Status | None:
-        """The first state from an earlier run; w = 0 is certified too, without a pass if J(0) is known already."""
-        self.certificate = self.certificate.improved(self.problem.worst_loss)
-        self.state = _warm_state(self.problem, self.solver, start)
-        return Status.CALLBACK if self._due() and self._certify() else None
 
     def _step(self) -> None:
         self.state = self.solver.step(self.problem, self.state)
@@ -311,10 +280,10 @@ class _Run:
         passes, seconds = self.spent
         reasons = {
             Status.CALLBACK: self.called_off,
-            Status.TOLERANCE: self.certificate.gap <= self.tol,
+            Status.TOLERANCE: self.certificate.gap <= self.enough,
             Status.INTERRUPTED: self.interrupt.wished,
-            Status.PASS_LIMIT: passes >= self.goal.max_passes,
-            Status.TIME_LIMIT: seconds >= self.goal.max_seconds,
+            Status.PASS_LIMIT: passes >= self.max_passes,
+            Status.TIME_LIMIT: seconds >= self.max_seconds,
             Status.STALLED: self.state.stalled,
         }
         return next((status for status, holds in reasons.items() if holds), None)
@@ -327,7 +296,7 @@ class _Run:
         if not np.isnan(self.state.primal):
             return True
         if self.solver.certifies:
-            return float(self.state.metrics.get("duality_gap_estimate", np.inf)) <= PROMISING * self.tol
+            return float(self.state.metrics.get("duality_gap_estimate", np.inf)) <= PROMISING * self.enough
         return self.passes - self.last_passes >= self.patience - 0.5
 
     def _certify(self) -> bool:
@@ -340,11 +309,13 @@ class _Run:
         self.evaluation_seconds += time.perf_counter() - begin
         record = self._record()
         self.trace.append(record)
-        self.patience = _patience(self.trace, self.tol)
+        self.patience = _patience(self.trace, self.enough)
         log.debug("pass %.0f: %s", record.passes, self.certificate)
         result = None if self.state is None else self._result(Status.INTERRUPTED)
-        limits = {"tol": self.tol, "max_passes": self.goal.max_passes, "max_seconds": self.goal.max_seconds}
-        snapshot = Snapshot(record=record, w=_read_only(self.w), state=self.state, result=result, **limits)
+        limits = {"tol": self.enough, "max_passes": self.max_passes, "max_seconds": self.max_seconds}
+        w = self.w.view()
+        w.flags.writeable = False
+        snapshot = Snapshot(record=record, w=w, state=self.state, result=result, **limits)
         begin = time.perf_counter()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += time.perf_counter() - begin
@@ -393,7 +364,7 @@ class _Run:
         hard, soft = self.calls
         return Result(
             w=self.w, certificate=self.certificate, status=status, trace=self.trace, hard_calls=hard,
-            soft_calls=soft, seconds=time.perf_counter() - self.begin, solver=self.solver, reason=self.reason,
+            soft_calls=soft, seconds=time.perf_counter() - self.begin, solver=self.solver, reason=self.choice.reason,
             state=self.state, fingerprint=self.fingerprint,
         )  # fmt: skip
 
@@ -422,9 +393,3 @@ def _warm_state(problem: Objective, solver: Solver[Any], start: Result | np.ndar
     if isinstance(start, Result) and type(start.solver) is type(solver) and start.state is not None:
         return solver.restart(problem, start.state)
     return solver.start_at(problem, w)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -42,7 +42,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -50,6 +50,7 @@ from m3n.run.steps import repeat
 
 Point: TypeAlias = Any  # needs only  point + point  and  float * point
 
+SCHEDULES = ("paper", "adaptive")
 SHRINK = 0.9  # of L^ after a good step: seven of them earn back a doubling, which costs a step
 FLOOR = 2.0**-52  # least L^ / L: where D is linear every L^ would do, and mu would underflow
 ROUNDING = 1e-13  # relative error allowed to J_mu and D: hundreds of units in the last place, for long sums
@@ -196,28 +197,25 @@ def excessive_gap(
     _require_positive("tol", tol)
     if max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter!r}")
-    run = _SaddleRun(saddle, schedule, tol, max_iter, callback)
+    run = _SaddleRun(saddle, iterate(saddle, schedule), tol, max_iter, callback)
     run.step()
     return run.result(repeat(run.step, run.reason_to_stop))
 
 
+@dataclass
 class _SaddleRun:
     """The best w and the best alpha so far."""
 
-    def __init__(
-        self,
-        saddle: SaddlePoint,
-        schedule: str,
-        tol: float,
-        max_iter: int,
-        callback: Callable[[SaddleRecord], object] | None,
-    ):
-        self.saddle, self.tol, self.max_iter, self.callback = saddle, tol, max_iter, callback
-        self.states = iterate(saddle, schedule)
-        self.w: Point = None
-        self.alpha: Point = None
-        self.primal, self.dual = math.inf, -math.inf
-        self.trace: list[SaddleRecord] = []
+    saddle: SaddlePoint
+    states: Iterator[SaddleState]
+    tol: float
+    max_iter: int
+    callback: Callable[[SaddleRecord], object] | None
+    w: Point = None
+    alpha: Point = None
+    primal: float = math.inf
+    dual: float = -math.inf
+    trace: list[SaddleRecord] = field(default_factory=list)
 
     def step(self) -> None:
         """One more iterate, what it certifies, and a word to the callback."""
@@ -259,30 +257,23 @@ def iterate(saddle: SaddlePoint, schedule: str = "paper") -> Iterator[SaddleStat
     schedule : {"paper", "adaptive"}
         How tau is chosen.
     """
-    if schedule not in _SCHEDULES:
-        raise ValueError(f"unknown schedule {schedule!r}; choose one of {', '.join(map(repr, _SCHEDULES))}")
+    if schedule not in SCHEDULES:
+        raise ValueError(f"unknown schedule {schedule!r}; choose one of {', '.join(map(repr, SCHEDULES))}")
     if schedule == "adaptive" and saddle.smoothed_primal is None:
         raise ValueError("schedule='adaptive' checks J_mu(w) <= D(alpha): give SaddlePoint a smoothed_primal")
-    return _SCHEDULES[schedule](saddle)
+    return _states(saddle, schedule == "adaptive")
 
 
-def _paper(saddle: SaddlePoint) -> Iterator[SaddleState]:
-    state = _start(saddle)
-    while True:
-        yield state
-        beta = saddle.smoothed(state.w, state.mu)
-        state = _step(saddle, state, beta, tau=2.0 / (state.k + 3))
-
-
-def _adaptive(saddle: SaddlePoint) -> Iterator[SaddleState]:
+def _states(saddle: SaddlePoint, adaptive: bool) -> Iterator[SaddleState]:
     state, estimate = _start(saddle), saddle.lipschitz
     while True:
         yield state
-        state, estimate = _search(saddle, state, estimate)
-        estimate = max(SHRINK * estimate, FLOOR * saddle.lipschitz)
-
-
-_SCHEDULES = {"paper": _paper, "adaptive": _adaptive}
+        beta = saddle.smoothed(state.w, state.mu)
+        if adaptive:
+            state, estimate = _search(saddle, state, beta, estimate)
+            estimate = max(SHRINK * estimate, FLOOR * saddle.lipschitz)
+        else:
+            state = _step(saddle, state, beta, tau=2.0 / (state.k + 3))
 
 
 def _start(saddle: SaddlePoint) -> SaddleState:
@@ -300,12 +291,12 @@ def _step(saddle: SaddlePoint, state: SaddleState, beta: Point, tau: float, redo
     return SaddleState(state.k + 1, mu, tau, w, _mix(state.alpha, alpha_tilde, tau), state.redone + redone)
 
 
-def _search(saddle: SaddlePoint, state: SaddleState, estimate: float) -> tuple[SaddleState, float]:
+def _search(saddle: SaddlePoint, state: SaddleState, beta: Point, estimate: float) -> tuple[SaddleState, float]:
     """Step with the first L^ of estimate, 2 estimate, 4 estimate, ..., L that keeps the invariant.
 
     L itself goes unchecked: the theorem vouches for it, and so the search ends whatever rounding does.
     """
-    beta, redone = saddle.smoothed(state.w, state.mu), 0
+    redone = 0
     while True:
         tau = _mixing_weight(saddle.convexity * state.mu / estimate)
         new = _step(saddle, state, beta, tau, redone)

@@ -2,7 +2,7 @@
 
 A solver is a frozen set of settings with two functions: ``init`` makes a state, ``step`` makes the next one from it. It
 has no loop, prints nothing and knows no structure. States are never changed in place, so an interrupted step loses
-nothing.
+nothing. Settings that it cannot work with are refused when it is made, with their names and what they may be.
 """
 
 from __future__ import annotations
@@ -42,19 +42,13 @@ class State(Protocol):
 class UnknownPrimal:
     """A state without a J of its own: every visit sees other weights, or the exp-oracle gives J_mu only."""
 
-    @property
-    def primal(self) -> float:
-        """Unknown: a certificate takes a pass."""
-        return np.nan
+    primal: ClassVar[float] = np.nan  # a certificate takes a pass
 
 
 class NeverStalls:
     """A state from which there is always a next step: one that gains nothing leaves things as they are."""
 
-    @property
-    def stalled(self) -> bool:
-        """Never."""
-        return False
+    stalled: ClassVar[bool] = False
 
 
 S = TypeVar("S", bound=State)
@@ -189,3 +183,19 @@ def with_room(held: Held, size: int, visit: Callable[[Held, int], int], grow: Ca
         if at < size:
             held = grow(held)
     return held
+
+
+def at_least(least: float, *, why: str = "", **settings: float | None) -> None:
+    """Refuse smaller numbers, and NaN; None stands for a choice of the solver's own."""
+    for name, value in settings.items():
+        if value is not None and not value >= least:
+            bound = f"be at least {least:g}" if least else "not be negative"
+            raise ValueError(f"{name} must {bound}, got {value}" + (f": {why}" if why else ""))
+
+
+def one_of(*choices: Any, **settings: Any) -> None:
+    """Refuse everything but the choices."""
+    for name, value in settings.items():
+        if value not in choices:
+            *others, last = map(repr, choices)
+            raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")

@@ -40,10 +40,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.problem import Answer, Objective
-from m3n.solvers.base import HARD, Solver, UnknownPrimal
+from m3n.solvers.base import HARD, Solver, UnknownPrimal, at_least
+from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Weights, require
-from m3n.solvers.hull import Hull, Point
-from m3n.solvers.settings import at_least
 
 MOST_BATCHES = 100  # more cost time per pass and save few passes
 ROOM = 1 << 25  # numbers in the vectors of all batches together, 256 MB, unless that means fewer than
@@ -67,12 +66,7 @@ class BatchFrankWolfeState(UnknownPrimal):
     target: float = np.inf  # its value when z last moved
     waited: int = 0  # passes since then
     passes: int = 0
-    moved: bool = True
-
-    @property
-    def stalled(self) -> bool:
-        """All batches were visited, and neither alpha nor z changed."""
-        return not self.moved
+    stalled: bool = False  # all batches were visited, and neither alpha nor z changed
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -153,10 +147,8 @@ class _Pass:
 
     def __init__(self, problem: Objective, solver: BatchFrankWolfe, state: BatchFrankWolfeState):
         self.problem, self.solver, self.old = problem, solver, state
-        self.shares = list(state.shares)
-        self.kappa = state.kappa
-        self.u = self._total()
-        self.w = self._weights(state.z) if state.passes else self.u
+        self.shares, self.kappa = list(state.shares), state.kappa
+        self.w = self._weights(self._total()) if state.passes else self._total()
         self.estimate, self.moved = 0.0, False
 
     def visit(self, j: int, ask: Callable[[int, np.ndarray], Answer]) -> None:
@@ -174,20 +166,18 @@ class _Pass:
         if slope > 0.0 and gamma > 0.0:
             self.moved = True
             self.shares[j] = Point(problem.combine((1.0, gamma), (share.u, change)), share.b + gamma * rise)
-            self.u = problem.combine((1.0, gamma), (self.u, change))
             self.w = problem.combine((1.0, gamma * lam / (lam + self.kappa)), (self.w, change))
 
     def state(self) -> BatchFrankWolfeState:
         """The new state: sums formed anew, the certificate's points, and the centre."""
-        problem, old = self.problem, self.old
-        self.u = self._total()
-        self.w = self._weights(old.z)
-        hull = old.hull.joined(problem, [Point(self.u, sum(share.b for share in self.shares))], self.solver.memory)
+        problem, old, u = self.problem, self.old, self._total()
+        self.w = self._weights(u)
+        hull = old.hull.joined(problem, [Point(u, sum(share.b for share in self.shares))], self.solver.memory)
         recent = max(RECENT, 2.0 / (old.passes + 2))
         average = problem.combine((1.0 - recent, recent), (old.w, self.w))
         new = replace(
             old, shares=tuple(self.shares), kappa=self.kappa, hull=hull, dual=hull.dual(problem), w=average,
-            estimate=self.estimate, waited=old.waited + 1, passes=old.passes + 1, moved=self.moved,
+            estimate=self.estimate, waited=old.waited + 1, passes=old.passes + 1, stalled=not self.moved,
         )  # fmt: skip
         return self._recentred(new) if self.kappa > 0.0 else new
 
@@ -198,12 +188,14 @@ class _Pass:
             return state
         beta = (1.0 - root) / (1.0 + root)
         z = self.problem.combine((1.0 + beta, -beta), (self.w, state.anchor))
-        moved = state.moved or not np.array_equal(z, state.z)
-        return replace(state, z=z, anchor=self.w, target=state.estimate, waited=0, moved=moved)
+        stalled = state.stalled and np.array_equal(z, state.z)
+        return replace(state, z=z, anchor=self.w, target=state.estimate, waited=0, stalled=stalled)
 
     def _total(self) -> np.ndarray:
+        """u = sum u_j."""
         return self.problem.combine(np.ones(len(self.shares)), [share.u for share in self.shares])
 
-    def _weights(self, z: np.ndarray) -> np.ndarray:
+    def _weights(self, u: np.ndarray) -> np.ndarray:
+        """w = (lam u + kappa z) / lk."""
         lam, kappa = self.problem.lam, self.kappa
-        return self.problem.combine((lam / (lam + kappa), kappa / (lam + kappa)), (self.u, z))
+        return self.problem.combine((lam / (lam + kappa), kappa / (lam + kappa)), (u, self.old.z))

@@ -129,17 +129,12 @@ class BlockFrankWolfeState(UnknownPrimal):
     alpha_dual: float  # D(alpha)
     average_dual: float  # D of the averaged alpha
     passes: int = 0
-    moved: bool = True
+    stalled: bool = False  # all examples were visited and nothing changed: alpha is optimal up to rounding
 
     @property
     def dual(self) -> float:
         """D at alpha or at its average."""
         return max(self.alpha_dual, self.average_dual)
-
-    @property
-    def stalled(self) -> bool:
-        """All examples were visited and nothing changed: alpha is optimal up to rounding."""
-        return not self.moved
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -234,9 +229,9 @@ class _Pass:
         """The new state, with the averages written out."""
         b, lag, product, visits = (float(total[0]) for total in self.totals)
         average = self.problem.combine((1.0, -product), (self.u, self.lag))
-        moved = not (self.visited.all() and np.array_equal(self.u, self.before))
+        stalled = bool(self.visited.all()) and np.array_equal(self.u, self.before)
         return BlockFrankWolfeState(
             u=self.u, lag=self.lag, sets=self.sets, totals=(b, lag, product, visits), gaps=self.gaps,
-            w=average if moved else self.u, passes=self.passes, moved=moved,
+            w=self.u if stalled else average, passes=self.passes, stalled=stalled,
             alpha_dual=self.problem.dual(self.u, b), average_dual=self.problem.dual(average, b - product * lag),
         )  # fmt: skip

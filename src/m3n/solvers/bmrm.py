@@ -36,10 +36,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from m3n.problem import Answer, Objective
-from m3n.solvers.base import HARD, SOFT, Solver
+from m3n.solvers.base import HARD, SOFT, Solver, at_least, one_of
 from m3n.solvers.forms import Weights
 from m3n.solvers.planes import Plane, Planes
-from m3n.solvers.settings import at_least, one_of
 
 FIRST, LEAST, MOST = 0.1, 0.01, 1.0  # of t; OCAS always takes its planes at 0.1
 GROW, SHRINK = 1.5, 0.8  # of t after a falling and a rising slope; 1.2 to 2 and 0.7 to 0.9 do about as well
@@ -124,7 +123,9 @@ class BMRM(Solver[BMRMState]):
         reach = self._reach(problem, state, answer)
         trial = lowest if reach == 1.0 else problem.combine((1.0 - reach, reach), (w, lowest))
         planes = planes.pruned(self.patience).merged(problem, self.most_planes)
-        still = 0 if _moved(state, primal, dual) else state.still + 1
+        least = ROUNDING * (abs(primal) + abs(dual))
+        moved = state.primal - primal > least or dual - state.dual > least
+        still = 0 if moved else state.still + 1
         return BMRMState(
             w=w, primal=primal, dual=dual, planes=planes, trial=trial, reach=reach, k=state.k + 1, still=still
         )
@@ -137,8 +138,3 @@ class BMRM(Solver[BMRMState]):
         slope = problem.inner(gradient, state.trial) - problem.inner(gradient, state.w)
         factor = GROW if slope < 0.0 else SHRINK if slope > 0.0 else 1.0
         return min(max(factor * state.reach, LEAST), MOST)
-
-
-def _moved(state: BMRMState, primal: float, dual: float) -> bool:
-    least = ROUNDING * (abs(primal) + abs(dual))
-    return state.primal - primal > least or dual - state.dual > least

@@ -92,9 +92,22 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
         if problem.temperature:
             return Choice(LBFGS(), why.format("L-BFGS asks for all examples at once"))
         return Choice(BatchFrankWolfe(seed=seed), why.format("mini-batches need the fewest passes"))
-    if problem.rescale == "slack":
-        return _choose_slack(problem, seed)
-    return choose_smooth(problem, seed) if problem.temperature else _choose_margin(problem, seed, tol, rtol)
+    if problem.temperature:
+        return choose_smooth(problem, seed)
+    slack, obstacle = problem.rescale == "slack", _obstacle(problem)
+    if obstacle:
+        why = f"slack rescaling, and {obstacle}" if slack else obstacle
+        return Choice(BatchFrankWolfe(seed=seed), f"{why}: mini-batches need the fewest passes of what is left")
+    if slack:
+        why = "slack rescaling: pairwise visits with sweeps over known outputs"
+        return Choice(BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(), seed=seed), why)
+    worst = float(problem.cost.worst().sum()) / problem.n  # J(0), or a bound on it where outputs are constrained
+    pull, share = _pull(problem), max(rtol, tol / max(worst, 1e-300))
+    if any(pull <= most and share >= least for most, least in LOOSE):
+        why = "strong regularisation and a loose tolerance: plain visits of single examples are cheapest"
+        return Choice(BlockFrankWolfe(seed=seed), why)
+    why = f"max-margin with {problem.n} examples that can be visited one by one: cached outputs save oracle calls"
+    return Choice(SequentialDual(seed=seed), why)
 
 
 def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
@@ -112,39 +125,23 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
     vectors = 1.0 + problem.dim / sum(int(np.prod(shape)) for shape in problem.structure.shapes)
     if (LEAST + SLOPE * change) * threads**SCALING > vectors:
         return Choice(LBFGS(), f"weak regularisation for {threads} threads: passes on all of them are quicker")
-    try:
-        blocks = problem.blocks
-    except TypeError as obstacle:  # the map cannot be written out example by example
-        return Choice(LBFGS(), f"no visits of single examples ({obstacle}): L-BFGS asks for all at once")
-    if not blocks.compiles("soft"):
+    obstacle = _obstacle(problem)
+    if obstacle:
+        return Choice(LBFGS(), f"{obstacle}: L-BFGS asks for all at once")
+    if not problem.blocks.compiles("soft"):
         return Choice(LBFGS(), f"{problem.name} has no compiled visits of single examples")
-    if 16 * int(blocks.rows.sizes.sum()) > MOST_BYTES:
+    if 16 * int(problem.blocks.rows.sizes.sum()) > MOST_BYTES:
         return Choice(LBFGS(), "the dual point of all examples would be too large for memory")
     return Choice(DualAscent(seed), "few passes are enough where examples are visited one by one")
 
 
-def _choose_margin(problem: Problem, seed: int, tol: float, rtol: float) -> Choice:
-    try:
-        rows = problem.blocks.rows
-    except TypeError as obstacle:  # the map cannot be written out example by example
-        why = f"no visits of single examples ({obstacle}): mini-batches need the fewest passes of what is left"
-        return Choice(BatchFrankWolfe(seed=seed), why)
-    pull, share = _pull(problem), max(rtol, tol / max(_worst_loss(problem), 1e-300))
-    if any(pull <= most and share >= least for most, least in LOOSE):
-        why = "strong regularisation and a loose tolerance: plain visits of single examples are cheapest"
-        return Choice(BlockFrankWolfe(seed=seed), why)
-    why = f"max-margin with {len(rows.sizes)} examples that can be visited one by one: cached outputs save oracle calls"
-    return Choice(SequentialDual(seed=seed), why)
-
-
-def _choose_slack(problem: Problem, seed: int) -> Choice:
+def _obstacle(problem: Problem) -> str:
+    """Why examples cannot be visited one by one; empty if they can."""
     try:
         _ = problem.blocks
-    except TypeError as obstacle:
-        why = f"slack rescaling, and no visits of single examples ({obstacle}): mini-batches need the fewest passes"
-        return Choice(BatchFrankWolfe(seed=seed), why)
-    why = "slack rescaling: pairwise visits with sweeps over known outputs"
-    return Choice(BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(), seed=seed), why)
+    except TypeError as error:  # the map cannot be written out example by example
+        return f"no visits of single examples ({error})"
+    return ""
 
 
 def _pull(problem: Problem) -> float:
@@ -154,8 +151,3 @@ def _pull(problem: Problem) -> float:
     if len(norms) != len(ell) or not used.any():
         return np.inf
     return float(np.sqrt(2.0 * np.mean(norms[used] ** 2 / ell[used]) / (problem.n * problem.lam)))
-
-
-def _worst_loss(problem: Problem) -> float:
-    """J(0) from the loss alone, an upper bound where outputs are constrained."""
-    return float(problem.cost.worst().sum()) / problem.n

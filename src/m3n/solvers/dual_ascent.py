@@ -37,8 +37,8 @@ import numpy as np
 from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal
+from m3n.solvers.dual_points import check_potentials, dual_value, filled, gold_places, leaning, starts_of
 from m3n.solvers.forms import Weights, require
-from m3n.solvers.potentials import check_potentials, dual_value, filled, gold_places, leaning, starts_of
 
 LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
 

@@ -53,21 +53,70 @@ Reference: Zhang, Saha, Vishwanathan, "Faster Rates for Training Max-Margin Mark
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Objective
-from m3n.solvers.base import SOFT, Solver
+from m3n.solvers.base import SOFT, Solver, UnknownPrimal, at_least, one_of
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe, BatchFrankWolfeState
-from m3n.solvers.excessive_gap_state import ExcessiveGapState, holds, smoothed_at, warming
-from m3n.solvers.hull import Point, bordered
-from m3n.solvers.settings import at_least, one_of
+from m3n.solvers.dual_points import Hull, Point
+from m3n.solvers.forms import Weights, require
 
 MOST_ANSWERS, LEAST_ANSWERS = 20, 5  # kept oracle answers, unless told
 ROOM = 1 << 22  # numbers in their vectors together, 32 MB, unless that means fewer than LEAST_ANSWERS
 LEAST_ESTIMATE = 1e-3  # of J(0): no start at a temperature lower than that
+
+
+@dataclass(frozen=True)
+class ExcessiveGapState(UnknownPrimal):
+    """The iterate (w, alpha, mu) with what the next step needs.
+
+    ``hull`` holds alpha first and then the kept oracle answers; ``oracle`` is the point of alpha_mu(w). While ``early``
+    is there the run is still warming up: w, hull and dual are true, mu is infinite.
+    """
+
+    w: Weights
+    mu: float
+    smoothed: float  # J_mu(w)
+    hull: Hull
+    oracle: Point
+    divergence: float  # d(alpha_mu(w)): KL(alpha_mu(w) || q) plus the shift of d
+    dual: float  # D(alpha)
+    lipschitz: float  # L, searched or bounded
+    ceiling: float  # max|psi|^2/lam, with which the theorem guarantees every step
+    k: int = 1
+    searching: bool = True  # no step has failed yet
+    failed: bool = False  # the last trial failed
+    exhausted: bool = False  # a step failed that the theorem guarantees
+    scale: float = 0.0  # the centre is exp(-scale * ell)
+    log_z: float = 0.0  # mean log of the centre's normaliser, plus the shift of d
+    diameter: float = 0.0  # max d
+    early: BatchFrankWolfeState | None = None  # the warm passes' state
+
+    @property
+    def stalled(self) -> bool:
+        """A step failed that the theorem guarantees, or mu is lost in J: what is left is rounding."""
+        return self.exhausted or self.mu * self.diameter < 1e-16 * abs(self.dual)
+
+    @property
+    def bound(self) -> float:
+        """J_mu(w) + mu max d - D(alpha) >= J(w) - D(alpha), without a max-oracle pass; infinite while warming up."""
+        return self.smoothed + self.mu * self.diameter - self.dual
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        return {"mu": self.mu, "lipschitz": self.lipschitz, "steps": self.k, "bound": self.bound}
+
+    @property
+    def holds(self) -> bool:
+        """The invariant up to rounding; a wrong verdict slows the method down but cannot harm a certificate."""
+        return self.smoothed <= self.dual + 1e-12 * max(1.0, abs(self.dual))
+
+    def check(self, problem: Objective) -> None:
+        """Refuse what does not fit the problem."""
+        require(len(self.oracle.u) == problem.dim, "the oracle's answer has another number of weights")
 
 
 @dataclass(frozen=True)
@@ -147,11 +196,11 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         w = problem.combine([1 / problem.lam], [start.vector])
         lipschitz = ceiling * (1e-3 if self.adaptive else 1.0)  # the search finds about so much less
         template = ExcessiveGapState(
-            w=w, mu=lipschitz, smoothed=np.inf, hull=(), gram=np.empty((0, 0)), oracle=Point(w, 0.0), divergence=0.0,
+            w=w, mu=lipschitz, smoothed=np.inf, hull=Hull((), np.empty((0, 0))), oracle=Point(w, 0.0), divergence=0.0,
             dual=-np.inf, lipschitz=lipschitz, ceiling=ceiling, scale=scale, log_z=start.value, diameter=diameter,
         )  # fmt: skip
         if self.adaptive and self.warm and problem.worst_loss > 0.0 and diameter > 0.0:
-            return warming(template, self._batches(problem).init(problem))
+            return _warming(template, self._batches(problem).init(problem))
         return self._first(problem, template)
 
     def step(self, problem: Objective, state: ExcessiveGapState) -> ExcessiveGapState:
@@ -159,29 +208,19 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         if state.early is not None:
             return self._warm_step(problem, state, state.early)
         tau = self._tau(state)
-        w, mu = self._propose(problem, state, tau)
-        smoothed, oracle, divergence = smoothed_at(problem, state, w, mu)
-        hull, gram, dual = self._improve(problem, state, oracle, tau)
-        if not self.adaptive or holds(smoothed, dual):
+        new = self._at(problem, state, *self._propose(problem, state, tau), tau)
+        if not self.adaptive or new.holds:
             factor = (0.5 if state.searching else self.shrink) if self.adaptive else 1.0
-            return replace(
-                state, w=w, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence,
-                dual=dual, lipschitz=state.lipschitz * factor, k=state.k + 1, failed=False,
-            )  # fmt: skip
-        if dual > state.dual:  # the answer of the undone step still serves
-            state = replace(state, hull=hull, gram=gram, dual=dual)
+            return replace(new, lipschitz=state.lipschitz * factor, k=state.k + 1, failed=False)
+        if new.dual > state.dual:  # the answer of the undone step still serves
+            state = replace(state, hull=new.hull, dual=new.dual)
         return self._raised(state, self.grow)
 
     def _first(self, problem: Objective, state: ExcessiveGapState) -> ExcessiveGapState:
         """The Gibbs distribution at (w_1, mu_1 = L); the adaptive schedule raises L until the invariant holds."""
         while True:
-            mu = state.lipschitz
-            smoothed, oracle, divergence = smoothed_at(problem, state, state.w, mu)
-            hull, gram, dual = self._improve(problem, state, oracle, 1.0)
-            state = replace(
-                state, mu=mu, smoothed=smoothed, hull=hull, gram=gram, oracle=oracle, divergence=divergence, dual=dual
-            )
-            if not self.adaptive or holds(smoothed, dual) or state.exhausted:
+            state = self._at(problem, state, state.w, state.lipschitz, 1.0)
+            if not self.adaptive or state.holds or state.exhausted:
                 return replace(state, failed=False)
             state = self._raised(state, 4.0)
 
@@ -199,17 +238,15 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             return self._join(problem, state, mu)
         blocks = problem.cut(len(early.shares), self.seed)
         early = self._batches(problem).visit_all(problem, early, lambda j, w: problem.soft(w, mu, blocks[j]))
-        return warming(state, early)
+        return _warming(state, early)
 
     def _join(self, problem: Objective, state: ExcessiveGapState, mu: float) -> ExcessiveGapState:
         """The first iterate after warm passes: d is shifted until J_mu(w) <= D(alpha)."""
-        smoothed, oracle, divergence = smoothed_at(problem, state, state.w, mu)
-        hull, gram, dual = self._improve(problem, state, oracle, 0.0)
-        shift = max(0.0, (smoothed - dual) / mu)
+        new = self._at(problem, state, state.w, mu, 0.0)
+        shift = max(0.0, (new.smoothed - new.dual) / mu)
         return replace(
-            state, mu=mu, smoothed=smoothed - mu * shift, hull=hull, gram=gram, oracle=oracle, dual=dual,
-            divergence=divergence + shift, lipschitz=min(mu, state.ceiling), log_z=state.log_z + shift,
-            diameter=state.diameter + shift, early=None,
+            new, smoothed=new.smoothed - mu * shift, divergence=new.divergence + shift,
+            lipschitz=min(mu, state.ceiling), log_z=state.log_z + shift, diameter=state.diameter + shift, early=None,
         )  # fmt: skip
 
     def _raised(self, state: ExcessiveGapState, factor: float) -> ExcessiveGapState:
@@ -228,7 +265,7 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
     def _propose(self, problem: Objective, state: ExcessiveGapState, tau: float) -> tuple[np.ndarray, float]:
         """Algorithm 1, lines 4, 5 and 8: w_{k+1} = (1-tau) w + tau u^ with u^ = (1-tau) u + tau s, and mu_{k+1}."""
         coefficients = (1 - tau, tau * (1 - tau), tau * tau)
-        w = problem.combine(coefficients, (state.w, state.hull[0].u, state.oracle.u))
+        w = problem.combine(coefficients, (state.w, state.hull.points[0].u, state.oracle.u))
         return w, (1 - tau) * (state.mu - self._spent(state))
 
     def _spent(self, state: ExcessiveGapState) -> float:
@@ -238,23 +275,28 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             return 0.0
         return min(self.spend * slack / state.divergence, 0.75 * state.mu)
 
-    def _improve(
-        self, problem: Objective, state: ExcessiveGapState, oracle: Point, tau: float
-    ) -> tuple[tuple[Point, ...], np.ndarray, float]:
+    def _at(
+        self, problem: Objective, state: ExcessiveGapState, w: np.ndarray, mu: float, tau: float
+    ) -> ExcessiveGapState:
+        """The state at (w, mu) after one exp-oracle pass, with  J_mu(w) = lam/2 |w|^2 + E[ell - <w, psi>] - mu d."""
+        answer = problem.soft(w, mu, loss_scale=1.0 - mu * state.scale)
+        risk = answer.value - mu * state.log_z
+        oracle = Point(problem.combine([1 / problem.lam], [answer.vector]), answer.loss)
+        hull = self._improved(problem, state.hull, oracle, tau)
+        return replace(
+            state, w=w, mu=mu, smoothed=problem.lam / 2 * problem.inner(w, w) + risk, oracle=oracle, hull=hull,
+            divergence=(answer.loss - problem.inner(w, answer.vector) - risk) / mu, dual=hull.dual(problem),
+        )  # fmt: skip
+
+    def _improved(self, problem: Objective, hull: Hull, oracle: Point, tau: float) -> Hull:
         """Algorithm 1, line 7: alpha_{k+1} = (1-tau) alpha + tau alpha~, or a better point of the hull."""
-        points = (*state.hull, oracle)
-        gram = bordered(state.gram, [problem.inner(oracle.u, p.u) for p in points])
-        losses = np.array([p.b for p in points])
-        weights = np.zeros(len(points))
+        wider, memory = hull.with_points(problem, [oracle]), self._kept(problem)
+        weights = np.zeros(len(wider.points))
         weights[0] = 1 - tau
         weights[-1] += tau
-        memory = self._kept(problem)
-        if memory:
-            maximize_on_simplex(problem.lam * gram, losses, weights)
-        alpha = Point(problem.combine(weights, [p.u for p in points]), float(weights @ losses))
-        oldest = max(1, len(points) - memory)
-        mixing = np.vstack([weights, np.eye(len(points))[oldest:]])  # from the old hull to the new one
-        return (alpha, *points[oldest:]), mixing @ gram @ mixing.T, problem.dual(alpha.u, alpha.b)
+        weights = wider.best_weights(problem, weights) if memory else weights
+        u, losses = problem.combine(weights, [p.u for p in wider.points]), [p.b for p in wider.points]
+        return wider.with_first(Point(u, float(weights @ np.array(losses))), weights, memory)
 
     def _kept(self, problem: Objective) -> int:
         """How many oracle answers are kept."""
@@ -262,3 +304,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
             return 0
         fitting = max(LEAST_ANSWERS, min(MOST_ANSWERS, ROOM // max(problem.dim, 1)))
         return fitting if self.memory is None else self.memory
+
+
+def _warming(state: ExcessiveGapState, early: BatchFrankWolfeState) -> ExcessiveGapState:
+    """What the warm passes know so far."""
+    return replace(state, w=early.w, mu=np.inf, smoothed=np.inf, hull=early.hull, dual=early.dual, early=early)

@@ -1,7 +1,6 @@
 """Exponentiated gradient: ascent on the dual whose steps multiply alpha by exponentials of the gradient.
 
-Here is the batch algorithm of the reference; ``online=True`` takes one example at a time, see ``online_eg``. The
-gradient of D at alpha, with u = w(alpha), is
+The batch algorithm of the reference. The gradient of D at alpha, with u = w(alpha), is
 
     g_i(y) = ell_i(y) - <u, psi_i(y)> - T (1 + log{ n alpha_i(y) }).
 
@@ -34,28 +33,37 @@ itself: J(w) comes with the pass, the certificate is free, and w <- w - eta T/la
 ``strength``: at T = 0 the start is proportional to exp(-scale ell), between uniform (0) and gold. The uniform start has
 a dual value far below zero and needs many passes to come back; a start close to gold is slow later.
 
-Letters: eta step size, v and c the exponents of alpha, others as in the paper. Cost per step: one exp-oracle pass, also
-for a step that is refused.
+Cost per step: one exp-oracle pass, also for a step that is refused.
+
+The online (randomised) form, ``online=True``, takes one example at a time. Every example keeps potentials of its own,
+the factored form of alpha_i, and a step size eta_i that is halved when a step would lower D and grows otherwise
+(formulas in ``sweeps.exponentiated``). The start leans towards gold: D is about 0 there and far below at the uniform
+distribution. The weights to certify are, at temperature 0, an average of w(alpha) over the passes with weights
+1, 2, 3, ..., which is steadier than the last iterate; at a positive temperature, where convergence is linear, w(alpha)
+itself. The dual point is alpha. Cost per pass: n exp-oracle calls and those of the steps that had to be tried again.
+Memory: potentials and marginals of all parts of all examples, O(n (length x labels + labels^2)) for chains.
+
+Letters: eta step size, v and c the exponents of alpha, T temperature, others as in the paper.
 
 Reference: Collins, Globerson, Koo, Carreras, Bartlett, "Exponentiated Gradient Algorithms for Conditional Random Fields
-and Max-Margin Markov Networks", JMLR 9, 2008.
+and Max-Margin Markov Networks", JMLR 9, 2008; the online form in section 5.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from m3n.problem import Objective
-from m3n.solvers import online_eg
-from m3n.solvers.base import SOFT, Solver
+from m3n.compiled.sweeps.exponentiated import Potentials, sweep
+from m3n.problem import Objective, Problem
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, at_least, copied
+from m3n.solvers.dual_points import Gibbs, check_potentials, dual_value, filled, leaning, starts_of
 from m3n.solvers.forms import Weights
-from m3n.solvers.gibbs import Gibbs
-from m3n.solvers.online_eg import OnlineState
-from m3n.solvers.settings import at_least
+
+LEAN = 4.0  # online: log-odds of gold's label against all others together, at the start, position by position
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,21 @@ class ExponentiatedGradientState:
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"dual": self.dual, "eta": self.eta, "steps": self.steps, "bound": self.upper - self.dual}
+
+
+@dataclass(frozen=True)
+class OnlineState(UnknownPrimal, NeverStalls):
+    """The online form: alpha as potentials of every example, with w(alpha) and the average."""
+
+    u: Weights  # w(alpha)
+    w: Weights  # what to certify: u, or its average over passes
+    potentials: Annotated[Potentials, check_potentials]
+    dual: float
+    passes: int = 0
+
+    @property
+    def metrics(self) -> Mapping[str, float]:
+        return {"dual": self.dual, "eta": float(np.median(self.potentials.eta)), "steps": self.passes}
 
 
 @dataclass(frozen=True)
@@ -130,7 +153,7 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     def init(self, problem: Any) -> ExponentiatedGradientState | OnlineState:
         """The starting distribution, and a step size that cannot fail."""
         if self.online:
-            return online_eg.init(problem)
+            return _online_init(problem)
         zero, heat = np.zeros(problem.dim), problem.temperature
         strength = 0.0 if heat else self._strength(problem)
         alpha = Gibbs.at(problem, zero, 1.0 / heat if heat else -strength / (problem.worst_loss or 1.0))
@@ -146,7 +169,7 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     ) -> ExponentiatedGradientState | OnlineState:
         """One exp-oracle pass: a step, or one that is refused and halves the step size."""
         if isinstance(state, OnlineState):
-            return online_eg.step(problem, state, self.seed)
+            return _online_step(problem, state, self.seed)
         alpha = batch_update(problem, state.alpha, state.eta)
         if not _rises_enough(problem, state.alpha, alpha, state.eta):
             exhausted = state.eta <= state.safe
@@ -188,3 +211,28 @@ def _with_weights(problem: Objective, state: ExponentiatedGradientState) -> Expo
         return replace(state, w=w, primal=primal, upper=primal)
     # sum eta_k (ell - <u_k, psi>) exceeds c ell - <v, psi> by at most the strength, in the mean over examples
     return replace(state, w=w, upper=square + (alpha.log_z + state.strength) / state.weight)
+
+
+def _online_init(problem: Problem) -> OnlineState:
+    """Potentials that favour gold; one pass of the exp-oracle for their marginals."""
+    eta = np.ones(problem.n)
+    if problem.temperature:
+        eta[:] = np.minimum(1.0, 1.0 / (problem.temperature * problem.blocks.weights))
+    potentials = leaning(problem, LEAN)
+    dual = Potentials(
+        starts=starts_of(problem), potentials=potentials, marginals=np.zeros_like(potentials), eta=eta,
+        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), failed=np.zeros(problem.n, bool),
+    )  # fmt: skip
+    u = filled(problem, dual)
+    return OnlineState(u=u, w=u, potentials=dual, dual=dual_value(problem, dual, u))
+
+
+def _online_step(problem: Problem, state: OnlineState, seed: int) -> OnlineState:
+    """One pass over the examples in random order."""
+    dual, u, passes = copied(state.potentials), state.u.copy(), state.passes + 1
+    order = np.random.default_rng([seed, state.passes]).permutation(problem.n)
+    arguments = dual, order, problem.temperature * problem.blocks.weights, problem.lam, u
+    problem.count(soft=int(problem.visit(sweep, *arguments, asks="soft")))
+    rho = 1.0 if problem.temperature else 2.0 / (passes + 1)
+    w = problem.combine((1 - rho, rho), (state.w, u))
+    return OnlineState(u=u, w=w, potentials=dual, dual=dual_value(problem, dual, u), passes=passes)

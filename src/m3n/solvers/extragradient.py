@@ -52,9 +52,8 @@ import numpy as np
 
 from m3n.problem import Objective
 from m3n.solvers.base import SOFT, Solver, UnknownPrimal
+from m3n.solvers.dual_points import Gibbs, Hull, Point, mixed
 from m3n.solvers.forms import Weights, require
-from m3n.solvers.gibbs import Gibbs
-from m3n.solvers.hull import Hull, Point, mixed
 
 GUESS = 0.1  # |w*|^2 as a share of its bound 2 J(0)/lam
 GROWTH = 3  # the recent average gives step k the weight k^GROWTH or so

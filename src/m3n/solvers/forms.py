@@ -18,7 +18,6 @@ import numpy as np
 from m3n.problem import Problem
 
 PLAIN: dict[Any, Any] = {float: Real, int: Integral, bool: (bool, np.bool_), str: str, NoneType: NoneType}
-SURE = 1e-6  # how well weights that sum to one do so: kept sums drift by rounding alone
 
 
 class BadState(ValueError):
@@ -99,15 +98,11 @@ def _check(problem: Problem, value: Any, kind: Any, where: str) -> None:
     else:
         require(_is(value, kind), f"{where} is a {type(value).__name__}, not a {getattr(kind, '__name__', kind)}")
         if kind not in PLAIN:
-            _check_fields(problem, value, kind, where)
-
-
-def _check_fields(problem: Problem, value: Any, kind: Any, where: str) -> None:
-    for name, declared in fields_of(kind).items():
-        require(hasattr(value, name), f"{where} lacks {name}")
-        _check(problem, getattr(value, name), declared, f"{where}.{name}")
-    if hasattr(kind, "check"):
-        value.check(problem)
+            for name, declared in fields_of(kind).items():
+                require(hasattr(value, name), f"{where} lacks {name}")
+                _check(problem, getattr(value, name), declared, f"{where}.{name}")
+            if hasattr(kind, "check"):
+                value.check(problem)
 
 
 def fields_of(kind: Any) -> Mapping[str, Any]:
@@ -143,18 +138,3 @@ def require_starts(starts: np.ndarray, n: int, size: int, where: str) -> None:
     """Where the entries of n examples begin in an array of some size."""
     fits = starts.shape == (n + 1,) and starts[0] == 0 and starts[-1] == size and (np.diff(starts) >= 0).all()
     require(fits, f"{where} does not cut {size} entries into those of {n} examples")
-
-
-def require_slots(held: Any, n: int, where: str) -> np.ndarray:
-    """Slots of examples that hold weighted outputs (caches, working sets); the numbers of those in use."""
-    slots = len(held.alpha)
-    require_starts(held.first, n, slots, f"{where}.first")
-    require(held.used.shape == (n,), f"{where}.used has the shape {held.used.shape}, not ({n},)")
-    require_within(held.used, 1, np.diff(held.first) + 1, f"{where}.used")
-    owner = np.repeat(np.arange(n), np.diff(held.first))
-    used = np.arange(slots) - held.first[owner] < held.used[owner]
-    require(len(held.losses) == slots and len(held.seen) == slots, f"{where} has arrays of different lengths")
-    sums = np.bincount(owner[used], held.alpha[used], n)
-    weights = (held.alpha[used] >= 0.0).all() and (np.abs(sums - 1.0) <= SURE).all()
-    require(weights or not held.alpha.any(), f"{where}.alpha are no weights")  # who only remembers outputs has none
-    return np.flatnonzero(used)

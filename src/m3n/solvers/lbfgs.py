@@ -31,10 +31,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.problem import Objective
-from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.base import SOFT, FromWeights, at_least
+from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Weights
-from m3n.solvers.hull import Hull, Point
-from m3n.solvers.settings import at_least
 
 ARMIJO, WOLFE = 1e-4, 0.9  # the usual constants: almost any decrease will do, the slope must flatten a little
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step

@@ -37,9 +37,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.problem import Objective
-from m3n.solvers.base import SOFT, FromWeights
+from m3n.solvers.base import SOFT, FromWeights, at_least
 from m3n.solvers.forms import Weights
-from m3n.solvers.settings import at_least
 
 ARMIJO = 1e-4  # the usual constant: almost any decrease will do
 MOST_TRIALS = 30  # of a line search; halving as often leaves nothing of a step
@@ -110,10 +109,6 @@ class OWLQN(FromWeights[OWLQNState]):
 
     def __post_init__(self) -> None:
         at_least(1, memory=self.memory)
-
-    @property
-    def restriction(self) -> str:
-        return "needs a smooth risk: it trains CRFs only, whose temperature is positive"
 
     def start_at(self, problem: Objective, w: np.ndarray) -> OWLQNState:
         """Given weights; a weight that is zero may become nonzero."""

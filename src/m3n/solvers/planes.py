@@ -33,6 +33,7 @@ import scipy.sparse
 
 from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Objective
+from m3n.solvers.dual_points import bordered
 from m3n.solvers.forms import Numbers, Square, Vector, Weights, require
 
 ACCURACY = 1e-14  # of the programme in its own units: nearly all of the digits, at two more iterations than 1e-10
@@ -67,13 +68,7 @@ class Planes:
     @classmethod
     def gold(cls, problem: Objective) -> Planes:
         """The plane R >= 0 of the gold labelling, with all weight."""
-        return cls(
-            vectors=(np.zeros(problem.dim),),
-            offsets=np.zeros(1),
-            gram=np.zeros((1, 1)),
-            weights=np.ones(1),
-            idle=np.zeros(1, np.int64),
-        )
+        return cls((np.zeros(problem.dim),), np.zeros(1), np.zeros((1, 1)), np.ones(1), np.zeros(1, np.int64))
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -94,8 +89,7 @@ class Planes:
     def add(self, problem: Objective, plane: Plane) -> Planes:
         """One more plane, without weight as yet."""
         vectors = (*self.vectors, plane.vector)
-        row = [problem.inner(plane.vector, vector) for vector in vectors]
-        gram = np.block([[self.gram, np.array(row[:-1])[:, None]], [np.array(row)]])
+        gram = bordered(self.gram, [problem.inner(plane.vector, vector) for vector in vectors])
         offsets, weights = np.append(self.offsets, plane.offset), np.append(self.weights, 0.0)
         return Planes(vectors=vectors, offsets=offsets, gram=gram, weights=weights, idle=np.append(self.idle, 0))
 
@@ -115,22 +109,18 @@ class Planes:
         order = np.lexsort((self.idle, -self.weights))
         kept, rest = self._keep(np.sort(order[: most - 1])), order[most - 1 :]
         total = float(self.weights[rest].sum())
-        return kept if total == 0.0 else self._mixed(problem, kept, rest, total)
-
-    def _mixed(self, problem: Objective, kept: Planes, rest: np.ndarray, total: float) -> Planes:
+        if total == 0.0:
+            return kept
         shares = np.zeros(len(self))
         shares[rest] = self.weights[rest] / total
         mixture = Plane(float(shares @ self.offsets), problem.combine(shares, self.vectors))
-        planes = kept.add(problem, mixture)
-        return replace(planes, weights=np.append(kept.weights, total))
+        return replace(kept.add(problem, mixture), weights=np.append(kept.weights, total))
 
     def _keep(self, chosen: np.ndarray) -> Planes:
         if len(chosen) == len(self):
             return self
-        vectors = tuple(self.vectors[k] for k in chosen)
-        gram = self.gram[np.ix_(chosen, chosen)]
-        kept = {"offsets": self.offsets[chosen], "weights": self.weights[chosen], "idle": self.idle[chosen]}
-        return Planes(vectors=vectors, gram=gram, **kept)
+        vectors, gram = tuple(self.vectors[k] for k in chosen), self.gram[np.ix_(chosen, chosen)]
+        return Planes(vectors, self.offsets[chosen], gram, self.weights[chosen], self.idle[chosen])
 
 
 def maximize(quadratic: np.ndarray, linear: np.ndarray, start: np.ndarray) -> np.ndarray:

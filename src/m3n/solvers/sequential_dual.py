@@ -48,11 +48,10 @@ import numpy as np
 from m3n.compiled.sweeps.caches import Caches, Touched
 from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
 from m3n.problem import Problem
-from m3n.solvers.base import HARD, Solver, copied, with_room
-from m3n.solvers.caches import gold_caches, roomier
-from m3n.solvers.hull import Point
+from m3n.solvers.base import HARD, Solver, at_least, copied, with_room
+from m3n.solvers.dual_points import Point
 from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
-from m3n.solvers.settings import at_least
+from m3n.solvers.working_sets import gold_caches, roomier
 
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
@@ -144,7 +143,10 @@ class _Visits:
 
     def __init__(self, problem: Problem, state: SequentialDualState):
         self.problem, self.blocks = problem, problem.blocks
-        self.caches, self.support = copied(state.caches), _touched(problem.dim, state.support)
+        self.caches, count = copied(state.caches), len(state.support)
+        member, listed = np.zeros(problem.dim, np.bool_), np.empty(problem.dim, np.int64)
+        member[state.support], listed[:count] = True, state.support
+        self.support = Touched(member=member, listed=listed, size=np.array([count]))
         self.w, self.gaps = dense(problem.dim, state.support, state.iterate.point), state.gaps.copy()
         self.progress = Progress(loss=np.array([state.iterate.loss]), parts=np.zeros(1, np.int64))
         self.zeros = np.zeros(problem.dim)
@@ -284,14 +286,6 @@ class _Round:
             proximal=self.proximal, hull=self.hull, schedule=self.schedule, estimate=self.estimate,
             primal=self.primal,
         )  # fmt: skip
-
-
-def _touched(dim: int, listed: np.ndarray) -> Touched:
-    """The support as compiled code sees it."""
-    support = Touched(member=np.zeros(dim, np.bool_), listed=np.empty(dim, np.int64), size=np.array([len(listed)]))
-    support.member[listed] = True
-    support.listed[: len(listed)] = listed
-    return support
 
 
 def _dual_point(problem: Problem, caches: Caches, support: np.ndarray) -> tuple[np.ndarray, float]:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
-from m3n.solvers.caches import CachedOutputs
+from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
-from m3n.solvers.hull import Point
+from m3n.solvers.working_sets import CachedOutputs
 
 OUTER = 3  # sweeps between two moves of the centre
 FORGET = 8.0  # weights of the average grow like k^7: about the last eighth of the run counts
@@ -182,9 +181,9 @@ def inner(problem: Problem, support: np.ndarray, u: np.ndarray, v: np.ndarray) -
 def _mixture(problem: Problem, support: np.ndarray, points: list[Point]) -> Point:
     """The convex combination of dual points with the largest D; the first one to begin with."""
     gram = np.array([[inner(problem, support, a.u, b.u) for b in points] for a in points])
-    losses, weights = np.array([point.b for point in points]), np.eye(len(points))[0]
-    maximize_on_simplex(problem.lam * gram, losses, weights)
-    return Point(sum(x * point.u for x, point in zip(weights, points, strict=True)), float(weights @ losses))
+    weights = Hull(tuple(points), gram).best_weights(problem, np.eye(len(points))[0])
+    u = sum(x * point.u for x, point in zip(weights, points, strict=True))
+    return Point(u, float(weights @ np.array([point.b for point in points])))
 
 
 def _price(blocks: Blocks, parts: float) -> float:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,11 +36,7 @@ class SubgradientState(UnknownPrimal, NeverStalls):
     weighted: Weights  # r
     visits: float = 0.0  # t
     passes: int = 0
-
-    @property
-    def dual(self) -> float:
-        """There is no dual point."""
-        return -np.inf
+    dual: ClassVar[float] = -np.inf  # there is no dual point
 
     @property
     def metrics(self) -> Mapping[str, float]:

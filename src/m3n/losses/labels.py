@@ -1,4 +1,4 @@
-"""Hamming loss: the weighted number of wrong labels, or their share; and no loss at all.
+"""Losses of labels: the weighted number of wrong ones, their share, a cost for each kind of error; and no loss at all.
 
 With class weights c and position weights v, a wrong label at position t of a sequence whose right label is g costs
 
@@ -8,6 +8,8 @@ With class weights c and position weights v, a wrong label at position t of a se
 The sum of the position weights takes the place of the length: positions of weight 0 count neither as errors nor as
 length, and without class weights the loss stays between 0 and 1. Class weights are not divided out. They would cancel
 in sequences of a single label, where they are meant to say how much that label matters.
+
+A mapping by label, or by pairs of labels, becomes an array by label number.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from m3n.losses.base import Cost, Loss
-from m3n.losses.names import by_label
 from m3n.structures.base import Structure
 
 
@@ -94,6 +95,38 @@ class NoLoss(Loss):
         return Cost(gold, np.zeros(len(gold)), np.zeros((labels, labels)))
 
 
+@dataclass(frozen=True, eq=False)
+class CostMatrix(Loss):
+    """Sum over positions of a cost that depends on the right and the predicted label.
+
+    Parameters
+    ----------
+    costs : array (labels, labels), or mapping from (right, predicted) to float
+        ``costs[g, y]`` is the cost of label y where g is right: finite, not negative, zero for g = y. Estimators sort
+        labels, so rows and columns of an array are in the order of ``classes_``.
+    default : float
+        Cost of the wrong pairs that a mapping does not name.
+    """
+
+    costs: np.ndarray | Sequence[Sequence[float]] | Mapping[tuple[Any, Any], float]
+    default: float = 1.0
+
+    def bind(self, labels: Sequence[Any]) -> Loss:
+        if not isinstance(self.costs, Mapping):
+            return self
+        return replace(self, costs=by_pair(self.costs, self.default, labels, "CostMatrix"))
+
+    def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
+        gold, labels = structure.labels_of(gold), structure.shapes[0][1]
+        table = self.costs
+        if isinstance(table, Mapping):
+            table = by_pair(table, self.default, range(labels), "CostMatrix")
+        table = np.asarray(table, dtype=np.float64)
+        if table.shape != (labels, labels):
+            raise ValueError(f"CostMatrix needs a cost for each pair of {labels} labels, got shape {table.shape}")
+        return Cost(gold, structure.row_weights(), table)
+
+
 def _position_weights(given: Sequence[Any] | None, lengths: np.ndarray) -> np.ndarray:
     """Weights of the positions of all examples, one after another; ones if nothing is given."""
     if given is None:
@@ -128,3 +161,32 @@ def _check_weights(name: str, weights: np.ndarray) -> None:
     bad = np.flatnonzero(~((weights >= 0.0) & np.isfinite(weights)))
     if bad.size:
         raise ValueError(f"{name}[{bad[0]}] is {weights[bad[0]]}, but must be finite and not negative")
+
+
+def number_of(name: Any, labels: Sequence[Any], where: str) -> int:
+    """The number of a label, or an error that lists those that exist."""
+    found = [k for k, label in enumerate(labels) if label == name]
+    if not found:
+        shown = ", ".join(map(repr, np.asarray(labels).tolist()))
+        raise ValueError(f"{where} names the label {name!r}, which does not exist; the labels are {shown}")
+    return found[0]
+
+
+def by_label(weights: Mapping[Any, float], labels: Sequence[Any], where: str) -> np.ndarray:
+    """Numbers by label (labels,); 1 where the mapping says nothing."""
+    array = np.ones(len(labels))
+    for name, value in weights.items():
+        array[number_of(name, labels, where)] = value
+    return array
+
+
+def by_pair(costs: Mapping[tuple[Any, Any], float], default: float, labels: Sequence[Any], where: str) -> np.ndarray:
+    """Costs by right and predicted label (labels, labels); ``default`` where the mapping says nothing."""
+    table = np.full((len(labels), len(labels)), float(default))
+    np.fill_diagonal(table, 0.0)
+    for pair, value in costs.items():
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise ValueError(f"{where} must map pairs (right, predicted) to costs, got the key {pair!r}")
+        right, predicted = (number_of(name, labels, where) for name in pair)
+        table[right, predicted] = value
+    return table
