@@ -51,6 +51,7 @@ def main(arguments: list[str] | None = None) -> None:
     suites: dict[str, Any] = SUITES | {
         "rivals": partial(rivals.run, options, tuple(given.contest)),
         "earlier": partial(earlier.run, given.tree),
+        "start": partial(start.run, given.tree, given.record),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:
@@ -67,7 +68,8 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="suite", choices=[[], *SUITES], help=f"of {', '.join(SUITES)}")
-    parser.add_argument("--tree", type=Path, help="earlier: the folder of an earlier checkout")
+    parser.add_argument("--tree", type=Path, help="earlier, start: the folder of an earlier checkout")
+    parser.add_argument("--record", action="store_true", help="start: keep what was compiled in tasks.json")
     group = parser.add_argument_group("rivals")
     group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
     group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")

@@ -57,8 +57,8 @@ m3n.GraphLabeler(lam=0.01).fit(X, y).predict(X)
     "command": COLUMNS
     + """
 m3n("train", "data.txt", "-m", "x.m3n", "--quiet")
-m3n("predict", "x.m3n", "data.txt", "--output", "out.txt")
-m3n("evaluate", "x.m3n", "data.txt")
+m3n("predict", "data.txt", "-m", "x.m3n", "--output", "out.txt")
+m3n("evaluate", "data.txt", "-m", "x.m3n")
 """,
     "compare": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['compare', '--max-seconds', '1']\nmain()",
     "demo": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['demo']\nmain()",

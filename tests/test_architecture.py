@@ -36,7 +36,19 @@ RANKS = {
 
 
 # the rooms of compiled code, from left to right
-ROOMS = ("jit", "primitives", "maps", "oracles", "sweeps")
+ROOMS = (
+    "signatures",
+    "progress",
+    "linking",
+    "store",
+    "ahead",
+    "ship",
+    "jit",
+    "primitives",
+    "maps",
+    "oracles",
+    "sweeps",
+)
 
 
 def modules():

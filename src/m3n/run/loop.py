@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from m3n.compiled.ahead import expect
 from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate, Record
@@ -171,6 +172,7 @@ def minimize(
         Weights, certificate, the reason of the stop and the trace.
     """
     at_least(0, tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
+    expect(_kind(problem, solver))
     choice = resolve_solver(solver, seed, problem, tol, rtol)
     check_fit(problem, choice.solver)
     if resume is not None and start is not None:
@@ -181,6 +183,15 @@ def minimize(
         run.take_over(resume)
     with single_threaded_blas(), run.interrupt:
         return run.go()
+
+
+def _kind(problem: Objective, solver: Solver[Any] | str) -> str:
+    """What decides which functions a run calls, as ``tasks.json`` names it."""
+    features = getattr(problem, "features", None)
+    parts = (getattr(problem, "structure", None), features, *getattr(features, "maps", ()))
+    objective = "smooth" if problem.temperature else problem.rescale
+    name = solver if isinstance(solver, str) else type(solver).__name__
+    return " ".join((*(type(part).__name__ for part in parts), objective, name))
 
 
 @dataclass
