@@ -80,7 +80,7 @@ class Sparse(InPlace):
     """
 
     def __init__(self, X: scipy.sparse.csr_array, labels: int | tuple[int, ...]):
-        self.X = scipy.sparse.csr_array(X, dtype=np.float64)
+        self.X = _narrow(scipy.sparse.csr_array(X, dtype=np.float64))
         if not self.X.has_sorted_indices:  # threads share the columns out
             self.X = self.X.sorted_indices()
         self.labels = label_shape(labels)
@@ -121,6 +121,13 @@ class Sparse(InPlace):
             cut_rows(self.X.indptr, self.X.indices, edges, starts)
             self._starts[threads.count] = starts
         return self._starts[threads.count]
+
+
+def _narrow(X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+    """The same matrix with short indices, if they suffice: half of the memory, and compiled code of one kind."""
+    if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    return scipy.sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 class NoFeatures(FeatureMap):
