@@ -97,9 +97,9 @@ def test_products_of_padded_rows(labels, random):
 @pytest.mark.parametrize("count", [1, 3, 4, 6, 9, 24, 26])
 def test_rows_without_padding(count, random):
     rows, scratch = random.normal(size=(3, count)), np.full(vector.padded(count), np.nan)
-    padded.copy(rows, count, count, scratch)
+    padded.copy(rows.ravel(), count, count, scratch, 0)
     np.testing.assert_array_equal(scratch[:count], rows[1])
     assert np.isnan(scratch[count:]).all()
     target = np.zeros((3, count))
-    padded.paste(scratch, target, count, count)
+    padded.copy(scratch, 0, count, target.ravel(), count)
     np.testing.assert_array_equal(target, [np.zeros(count), rows[1], np.zeros(count)])

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n.checks import brute_force, check_structure
-from m3n.compiled.oracles import chain as kernels
+from m3n.compiled.jit import compiled
+from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_scaled import soft_scaled
+from m3n.compiled.oracles.driver import rows_of
 from m3n.features import Dense, chain_features
 from m3n.problem import Problem
 from m3n.structures import Chain, Multiclass
@@ -91,14 +93,22 @@ def test_paths_that_underflow_would_lose():
     np.testing.assert_allclose(marginals[0], [[0, 1]] * 3)
 
 
+@compiled
+def scaled_values(space, arrays, first, shared, mu, values):
+    work = hooks.workspace(space)
+    hooks.read_shared(space, shared, mu, work)
+    for i in range(len(values)):
+        node, _ = rows_of(arrays, first, i)
+        node[: space.labels] += work.ends[0]
+        node[-space.labels :] += work.ends[1]
+        scratch = work.sequences, work.tables, work.vectors
+        values[i] = soft_scaled(node, work.transition, mu, 1.0, *scratch)
+
+
 def scaled(chain, theta, mu):
     """Which sequences the scaled recursion finishes by itself, and their values."""
-    node, transition, start, end = (array.copy() for array in theta)
-    transition[chain.masks[0]], start[chain.masks[1]], end[chain.masks[2]] = -np.inf, -np.inf, -np.inf
-    values, counts = np.empty(chain.n), np.zeros_like(transition)
-    kernels.add_ends(node, start, end, chain.offsets, 0, chain.n)
-    scratch = chain._scratch(0, chain.n)
-    soft_scaled(node, transition, chain.offsets, 0, chain.n, mu, values, counts, np.ones(chain.n), *scratch)
+    values = np.empty(chain.n)
+    scaled_values(chain.space(), *chain._divided(tuple(array.copy() for array in theta)), mu, values)
     return ~np.isnan(values), values
 
 

@@ -51,6 +51,14 @@ class Layout(NamedTuple):
     first: np.ndarray  # (arrays, n) first part in the whole array, flattened
 
 
+class Words(NamedTuple):
+    """What the parts of an output are called in messages."""
+
+    example: str = "sequence"
+    positions: str = "positions"
+    outputs: str = "label sequences"
+
+
 class Structure(ABC):
     """A packed batch of output spaces.
 
@@ -73,6 +81,7 @@ class Structure(ABC):
 
     one_label_per_row: ClassVar[bool] = False
     relaxed: ClassVar[bool] = False
+    words: ClassVar[Words] = Words("example", "rows", "outputs")
     n: int
     shapes: tuple[tuple[int, ...], ...]
 
@@ -139,15 +148,15 @@ class Structure(ABC):
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """Max-oracle: best score of every example (n,) and the best outputs, packed. ``theta`` is left alone."""
         values, packed, space = np.empty(self.n), np.empty(int(self._room[-1]), np.int64), self._compiled("best")
-        steps, room = self._divided(theta) if _stepwise(space) else None, (self._room, int(self._most.max()))
+        steps, room = self._divided(theta) if _stepwise(space) else None, self._room
 
         def lane(low: int, high: int) -> None:
             if steps is not None:
-                for_space(driver.hard_in_steps, space)(space, *steps, *room, low, high, values, packed)
+                for_space(driver.hard_in_steps, space)(space, *steps, room, low, high, values, packed)
                 return
             if space is not None:
                 ask = for_space(driver.hard, space)
-                ask(space, _flat(theta), *self.layout, *room, low, high, values, packed)
+                ask(space, _flat(theta), *self.layout, room, int(self._most.max()), low, high, values, packed)
                 return
             for i in range(low, high):
                 own = self.own(theta, i)
@@ -253,7 +262,7 @@ class Structure(ABC):
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Check outputs as the user writes them and join them to one array."""
         if len(outputs) != self.n:
-            raise ValueError(f"{self.n} examples but {len(outputs)} outputs")
+            raise ValueError(f"{self.n} {self.words.example}s but {len(outputs)} {self.words.outputs}")
         packed = np.full(int(self._room[-1]), -1)
         for i, output in enumerate(outputs):
             parts = self.checked_parts(self.parts_of(output, i), i)

@@ -23,11 +23,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from m3n.compiled.oracles import chain, chain_slack
-from m3n.compiled.oracles.chain_block import ChainSpace, list_parts
+from m3n.compiled.oracles.chain_block import ChainSpace, hard, list_parts
 from m3n.compiled.oracles.chain_k_best import k_best
-from m3n.compiled.oracles.chain_log import soft_log
-from m3n.compiled.oracles.chain_scaled import soft_scaled
-from m3n.compiled.primitives.vector import LINE
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import sums
 from m3n.structures.base import Parts, Structure
@@ -77,42 +74,10 @@ class Chain(LabelSequences):
             self.shapes += ((tokens - self.n, labels, labels),)
 
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
-        node, transition, start, end, edge = self._scores(theta)
-        values = np.empty(self.n)
-        labelling = np.empty(len(node), np.int64)
-
-        def lane(low: int, high: int) -> None:
-            (forward, _), tables, (scores, *_) = self._scratch(low, high)
-            scratch = forward, tables, scores
-            chain.hard(node, transition, start, end, edge, self.offsets, low, high, values, labelling, *scratch)
-
-        threads.run(lane, threads.lanes(self.offsets))
+        values, labelling = np.empty(self.n), np.empty(int(self.offsets[-1]), np.int64)
+        arrays, space = self._divided(theta), self.space()
+        threads.run(lambda low, high: hard(space, *arrays, low, high, values, labelling), threads.lanes(self.offsets))
         return values, labelling
-
-    def soft(
-        self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None
-    ) -> tuple[np.ndarray, Parts]:
-        weights = self._amounts(weights)
-        node, transition, start, end, edge = self._scores(theta)
-        values = np.full(self.n, np.nan)
-
-        def lane(low: int, high: int) -> Parts:
-            counts, starts, ends = np.zeros((self.labels, self.labels)), np.zeros(self.labels), np.zeros(self.labels)
-            arguments = self.offsets, low, high, mu, values, counts, weights
-            chain.add_ends(node, start, end, self.offsets, low, high)
-            if not self.edges:
-                soft_scaled(node, transition, *arguments, *self._scratch(low, high))
-            if np.isnan(values[low:high]).any():
-                sequences, tables, vectors = self._scratch(low, high, padding=1)
-                active = np.empty(self.labels, np.int64)
-                soft_log(node, transition, edge, *arguments, sequences, tables[0], vectors, active)
-            chain.sum_ends(node, self.offsets, low, high, starts, ends)
-            return counts, starts, ends
-
-        parts = threads.run(lane, threads.lanes(self.offsets))
-        for shared, pieces in zip(theta[1:4], zip(*parts, strict=True), strict=True):
-            shared[:] = np.sum(pieces, axis=0)
-        return values, theta
 
     def k_best(self, theta: Parts, k: int, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         """The k best outputs of every example, best first: scores (n, k) and labellings (k, tokens).
@@ -122,16 +87,12 @@ class Chain(LabelSequences):
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        arrays = self._scores(theta)
         k = min(int(k), self.labels ** int(self.lengths.max()))
-        scores, labellings = np.empty((self.n, k)), np.zeros((k, len(arrays[0])), np.int64)
+        scores, labellings = np.empty((self.n, k)), np.zeros((k, int(self.offsets[-1])), np.int64)
+        arrays = self._divided(theta)
 
         def lane(low: int, high: int) -> None:
-            (forward, _), tables, (row, *_) = self._scratch(low, high)
-            size = int(self.lengths[low:high].max()) + 1, self.labels
-            lists, places = np.empty((*size, k)), np.empty((*size, k), np.int64)
-            scratch = lists, places, np.empty((*size, self.labels), np.int64), np.empty((3, *size), np.int64)
-            k_best(arrays, self.offsets, low, high, scores, labellings, (forward, tables, row), *scratch)
+            k_best(self.space(), *arrays, low, high, scores, labellings)
 
         threads.run(lane, threads.lanes(self.offsets))
         return scores, labellings
@@ -143,14 +104,11 @@ class Chain(LabelSequences):
         if measured is None:
             return super().slack(theta, gold, cost, threads)
         values, found, labelling = np.empty(self.n), np.empty(self.n), gold.copy()
-        gold_scores, scores = self.score(theta, gold, threads), self._scores(theta)
+        gold_scores, arrays = self.score(theta, gold, threads), self._divided(theta)
         rows = self.lengths * (measured.levels + 1)
 
         def lane(low: int, high: int) -> None:
-            _, tables, (buffer, *_) = self._scratch(low, high)
-            forward, steps = np.empty((rows[low:high].max(), len(buffer))), np.empty(self.labels, np.int64)
-            answers = self.offsets, low, high, values, labelling, found
-            chain_slack.slack(*scores, *measured, gold_scores, *answers, forward, tables, buffer, steps)
+            chain_slack.slack(self.space(), *arrays, *measured, gold_scores, low, high, values, labelling, found)
 
         threads.run(lane, threads.lanes(np.concatenate([[0], np.cumsum(rows)])))
         return values, labelling, found
@@ -160,7 +118,7 @@ class Chain(LabelSequences):
         return None if measured is None else (measured.units, measured.levels)
 
     def log_size(self) -> np.ndarray:
-        return self.lengths * np.log(self.labels) if self.masks.nothing else self._counted()
+        return self.lengths * np.log(self.labels) if self.masks.nothing else super().log_size()
 
     def radius(self, norms: Parts) -> float:
         if self.labels == 1:
@@ -194,7 +152,7 @@ class Chain(LabelSequences):
 
     def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
-        list_parts(labelling, self.offsets, self.labels, self.edges, parts)
+        list_parts(self.space(), labelling, parts)
         return parts, self.most_parts()
 
     located = Structure.located  # from the lists, which are compiled
@@ -205,10 +163,11 @@ class Chain(LabelSequences):
     def _alike(self, lengths: np.ndarray) -> Chain:
         return Chain(lengths, self.labels, edges=self.edges, **self.masks.arguments)
 
-    def _scores(self, theta: Parts) -> Parts:
-        """theta with -inf where the structure forbids, in arrays that ``soft`` may not write to (but node and edge)."""
-        node, *shared, edge = self._with_edges(theta)
-        return node, *self.masks.applied(tuple(shared)), edge
+    def _divided(self, theta: Parts) -> tuple[Parts, np.ndarray, np.ndarray]:
+        own, first, shared = super()._divided(theta)
+        if self.edges:
+            return own, first, shared
+        return (*own, np.empty(0)), np.concatenate([first, np.zeros_like(first)]), shared  # as if there were edges
 
     def _losses(self, cost: Any) -> Losses | None:
         """The losses of all labels in units, kept for the next call; None if some sequence has no unit."""
@@ -226,11 +185,6 @@ class Chain(LabelSequences):
             return None
         _check_table(self.lengths, measured.levels, self.labels)
         return measured
-
-    def _scratch(self, low: int, high: int, padding: int = LINE) -> Parts:
-        """What compiled code needs: two sequences, three tables, four vectors, rows padded for vector instructions."""
-        s = -(-self.labels // padding) * padding
-        return np.empty((2, self.lengths[low:high].max(), s)), np.empty((3, s, s)), np.empty((4, s))
 
     def _add(self, labelling: np.ndarray, amounts: np.ndarray, parts: Parts, threads: Threads) -> None:
         node, *shared, edge = self._with_edges(parts)

@@ -104,9 +104,7 @@ class HigherOrderChain(LabelSequences):
         return int(found[0])
 
     def log_size(self) -> np.ndarray:
-        if self.histories.everything:
-            return self.lengths * np.log(self.labels)
-        return self._counted()
+        return self.lengths * np.log(self.labels) if self.histories.everything else super().log_size()
 
     def radius(self, norms: Parts) -> float:
         if self.labels == 1:

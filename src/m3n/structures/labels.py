@@ -5,22 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from m3n.packed.ragged import numbers, ranges
-from m3n.structures.base import Examples, Selected, Selection, Structure
+from m3n.structures.base import Examples, Selected, Selection, Structure, Words
 
 Located = tuple[np.ndarray, np.ndarray]  # flat positions in an array of theta, and the examples that own them
-
-
-class Words(NamedTuple):
-    """What the parts of an output are called in messages."""
-
-    example: str = "sequence"
-    positions: str = "positions"
-    outputs: str = "label sequences"
 
 
 class LabelStructure(Structure):
@@ -30,7 +22,6 @@ class LabelStructure(Structure):
     """
 
     one_label_per_row: ClassVar[bool] = True
-    words: ClassVar[Words] = Words("example", "rows", "outputs")
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         """Check labels, one per row, and join them to one array; one with rules of its own checks these, too."""
@@ -56,7 +47,8 @@ class LabelStructure(Structure):
         return [(np.arange(rows) * labels + packed, np.repeat(np.arange(self.n), np.diff(self._first_rows())))]
 
     def _from_lists(self, lists: np.ndarray) -> np.ndarray:
-        return lists - self._row_parts
+        lists -= self._row_parts
+        return lists
 
     @cached_property
     def _room(self) -> np.ndarray:

@@ -98,10 +98,8 @@ def relaxed_map(
 
     threads.run(lane, threads.lanes(offsets + edge_offsets))
     _, values, bounds, _ = answers
-    possible = values > -np.inf
-    gaps = np.subtract(bounds, values, out=np.full(n, np.inf), where=possible)
-    exact = (bounds == -np.inf) | (gaps <= np.where(possible, tol * (1.0 + np.abs(values)), 0.0))
-    return RelaxedMap(*answers, exact)
+    exact = [reweighted.closed(value, bound, tol) for value, bound in zip(values, bounds, strict=True)]
+    return RelaxedMap(*answers, np.array(exact))
 
 
 def _incidence(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, ...]:

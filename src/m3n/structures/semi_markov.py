@@ -22,11 +22,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from m3n.compiled.oracles.semi_markov import SemiMarkovSpace, place
+from m3n.compiled.oracles.semi_markov import SemiMarkovSpace, count, place
 from m3n.packed.ragged import numbers
 from m3n.structures.base import Parts
-from m3n.structures.labels import row_parts
-from m3n.structures.segments import Rules, bounds_of, log_counts
+from m3n.structures.labels import Words, row_parts
 from m3n.structures.sequences import Forbidden, Sequences
 from m3n.structures.slack import Restriction
 
@@ -57,6 +56,7 @@ class SemiMarkov(Sequences):
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
     one_label_per_row: ClassVar[bool] = True
+    words: ClassVar[Words] = Words(outputs="lists of segments")
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class SemiMarkov(Sequences):
     ):
         self._measure(lengths, labels)
         masks = {"forbidden": forbidden, "forbidden_start": forbidden_start, "forbidden_end": forbidden_end}
-        self.masks, self.bounds = Forbidden.checked(labels, **masks), bounds_of(max_length, labels)
-        self.rules = Rules(self.bounds, self.masks)
-        self.cuts = np.concatenate([[0], np.cumsum(self._count(self.lengths))])  # (n + 1,) first span of a sequence
+        self.masks, self.bounds = Forbidden.checked(labels, **masks), _bounds(max_length, labels)
+        counts = count.py_func(self.lengths, self.bounds.max())
+        self.cuts = np.concatenate([[0], np.cumsum(counts)])  # (n + 1,) first span of a sequence
         tokens, spans = int(self.offsets[-1]), int(self.cuts[-1])
         self.shapes = ((tokens, labels), (labels, labels), (labels,), (labels,), (spans, labels))
 
@@ -88,15 +88,9 @@ class SemiMarkov(Sequences):
         size = np.arange(int(self.cuts[-1])) - first + 1
         return np.stack([np.repeat(sequence, sizes), np.repeat(begin, sizes), size], axis=1)
 
-    def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
-        """Check segments given as (begin, end, label), one list per sequence, and join the lists of their parts."""
-        if len(outputs) != self.n:
-            raise ValueError(f"{self.n} sequences but {len(outputs)} lists of segments")
-        return super().pack(outputs)
-
     def parts_of(self, output: Sequence[Any], example: int) -> list[int]:
         length, s, most = int(self.lengths[example]), self.labels, int(self.bounds.max())
-        self.rules.check(output, length, example)
+        self._check(output, length, example)
         pairs = length * s  # the first part of transitions, then of starts, ends, segments
         starts, ends, segments = pairs + s * s, pairs + s * s + s, pairs + s * s + 2 * s
         parts = [t * s + label for begin, end, label in output for t in range(begin, end)]
@@ -114,7 +108,7 @@ class SemiMarkov(Sequences):
 
     def enumerate(self, example: int) -> Iterator[np.ndarray]:
         alone = self._alike(self.lengths[[example]])
-        return (alone.pack([output]) for output in self.rules.outputs(int(self.lengths[example])))
+        return (alone.pack([output]) for output in self._outputs(int(self.lengths[example])))
 
     def labels_of(self, packed: np.ndarray) -> np.ndarray:
         return packed[numbers(self._room[:-1], self.lengths)] - row_parts(self.lengths, self.labels)
@@ -134,11 +128,6 @@ class SemiMarkov(Sequences):
         only = ((begin < end[span]) & (end > begin[span]))[:, None] & ~without
         return [Restriction(4, without), Restriction(4, only)]
 
-    def log_size(self) -> np.ndarray:
-        if self.masks.nothing:
-            return log_counts(int(self.lengths.max()), self.bounds)[self.lengths]
-        return self._counted()
-
     def radius(self, norms: Parts) -> float:
         # Segments of gold and of y may share labels but not spans: the triangle inequality, with the segmentation that
         # has the largest sum of norms.
@@ -148,12 +137,65 @@ class SemiMarkov(Sequences):
         return float(np.sqrt((2.0 * self._squares(norms) + 4.0 * segments**2).max()))
 
     def space(self) -> SemiMarkovSpace:
-        return SemiMarkovSpace(self.lengths, self.bounds, *self.masks.penalties())
+        return SemiMarkovSpace(self.lengths, self.labels, self.bounds, *self.masks.penalties())
 
     def _alike(self, lengths: np.ndarray) -> SemiMarkov:
         return SemiMarkov(lengths, self.labels, self.bounds, **self.masks.arguments)
 
-    def _count(self, lengths: np.ndarray) -> np.ndarray:
-        """Number of spans of sequences of some lengths."""
-        short = np.minimum(lengths, self.bounds.max())
-        return short * lengths - short * (short - 1) // 2
+    def _check(self, segments: Sequence[Any], length: int, i: int) -> None:
+        """Say what is wrong with the segments of sequence i, if something is."""
+        at, before = 0, -1
+        for k, segment in enumerate(segments):
+            wrong = self._wrong(segment, at, before, length)
+            if wrong:
+                raise ValueError(f"sequence {i}, segment {k} {tuple(segment)}{wrong}")
+            _, at, before = segment
+        if at < length:
+            raise ValueError(f"sequence {i} has {length} positions, but its segments end at {at}")
+        if self.masks.end[before]:
+            raise ValueError(f"sequence {i} ends with label {before}, which is a forbidden end")
+
+    def _outputs(self, length: int, begin: int = 0, before: int = -1) -> Iterator[list[tuple[int, int, int]]]:
+        """Every way to go on from a position, after a segment of label ``before``."""
+        if begin == length:
+            if not self.masks.end[before]:
+                yield []
+            return
+        for label, bound in enumerate(self.bounds.tolist()):
+            if not self._barred(label, before):
+                for end in range(begin + 1, min(begin + bound, length) + 1):
+                    for tail in self._outputs(length, end, label):
+                        yield [(begin, end, label), *tail]
+
+    def _barred(self, label: int, before: int) -> bool:
+        return bool(self.masks.start[label] if before < 0 else self.masks.pairs[before, label])
+
+    def _wrong(self, segment: Any, at: int, before: int, length: int) -> str:
+        """What is wrong with a segment that follows one of label ``before``, which ends at ``at``; empty: nothing."""
+        begin, end, label = segment
+        if begin != at or not begin < end <= length:
+            return (
+                f": segments must cover positions 0..{length - 1} without gaps or overlaps, so this one begins at {at} "
+                f"and ends at {at + 1} to {length} (the end is exclusive)"
+            )
+        if not 0 <= label < self.labels:
+            return f": the label is not in 0..{self.labels - 1}"
+        if end - begin > self.bounds[label]:
+            return (
+                f" has {end - begin} positions, but segments of label {label} have at most {self.bounds[label]}; "
+                "raise max_length, or cut the segment"
+            )
+        if self._barred(label, before):
+            return " is a forbidden start" if before < 0 else f" must not follow label {before}"
+        return ""
+
+
+def _bounds(max_length: int | Sequence[int] | np.ndarray, labels: int) -> np.ndarray:
+    """The longest segment of every label, (labels,)."""
+    bounds = np.asarray(max_length)
+    if bounds.dtype.kind not in "iu" or bounds.shape not in ((), (labels,)):
+        raise ValueError(f"max_length must be a whole number, or one per label ({labels}), got {max_length!r}")
+    bounds = np.ascontiguousarray(np.broadcast_to(bounds, labels), dtype=np.int64)
+    if bounds.min() < 1:
+        raise ValueError(f"max_length of label {int(bounds.argmin())} is {bounds.min()}, but must be at least 1")
+    return bounds

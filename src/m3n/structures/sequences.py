@@ -82,8 +82,7 @@ class Sequences(Structure):
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         return self._alike(self.lengths[examples]), self.rows_of(examples)
 
-    def _counted(self) -> np.ndarray:
-        """log |Y_i| by the exp-oracle, once for every length."""
+    def log_size(self) -> np.ndarray:  # by the exp-oracle, once for every length
         lengths, where = np.unique(self.lengths, return_inverse=True)
         alone = self._alike(lengths)
         return alone.soft(tuple(np.zeros(shape) for shape in alone.shapes), 1.0)[0][where]

@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
@@ -172,7 +173,7 @@ class _Example:
             return top
         left = [*self._unsettled((), top, widest)]
         while left:
-            branch = max(left, key=_bound_of_branch)
+            branch = max(left, key=attrgetter("side.bound"))
             left.remove(branch)
             if self._reaches(branch.side.bound):
                 break
@@ -193,10 +194,10 @@ class _Example:
 
     def _unsettled(self, rules: tuple[Restriction, ...], top: Corner, widest: Corner) -> Iterator[Branch]:
         """The branch of the outputs that obey some rules, unless the best corner reaches all of its bounds."""
-        self.best = max(self.best, top, widest, key=_product)
+        self.best = max(self.best, top, widest, key=attrgetter("product"))
         gaps = [self._gap(top, widest)] if widest.loss > top.loss else []
         while gaps:
-            gap = max(gaps, key=_bound)
+            gap = max(gaps, key=attrgetter("bound"))
             if self._reaches(gap.bound):
                 return
             if gap.final:
@@ -204,7 +205,7 @@ class _Example:
                 return
             gaps.remove(gap)
             for part in self._asked(rules, gap):
-                self.best = max(self.best, part.left, part.right, key=_product)
+                self.best = max(self.best, part.left, part.right, key=attrgetter("product"))
                 gaps.append(part)
 
     def _reaches(self, bound: float) -> bool:
@@ -278,15 +279,3 @@ def _peaks(left: Corner, right: Corner) -> list[float]:
     if right.scale < np.inf:
         peaks.append(min(max((right.margin / right.scale + high) / 2.0, meet), high))
     return peaks
-
-
-def _product(corner: Corner) -> float:
-    return corner.product
-
-
-def _bound(gap: Gap) -> float:
-    return gap.bound
-
-
-def _bound_of_branch(branch: Branch) -> float:
-    return branch.side.bound

@@ -12,6 +12,8 @@ The exp-oracle has two implementations with one result: ``chain_scaled``, and ``
 Cost per token: O(labels^2). Memory: O(longest sequence x labels) besides the arguments.
 """
 
+import numpy as np
+
 from m3n.compiled.jit import compiled
 from m3n.compiled.primitives.padded import add_to, copy, maxima
 from m3n.compiled.primitives.vector import prefetch
@@ -20,76 +22,57 @@ AHEAD = 16  # rows between asking for a number and using it
 
 
 @compiled
-def add_ends(node, start, end, offsets, low, high):
-    """Add start scores to the first row and end scores to the last row of sequences low..high-1."""
-    for k in range(low, high):
-        for j in range(node.shape[1]):
-            node[offsets[k], j] += start[j]
-            node[offsets[k + 1] - 1, j] += end[j]
+def viterbi(node, edge, mass, ends, tables, forward, scores, path):
+    """The best score of one sequence; its labels (lowest at ties) are written to ``path``.
 
-
-@compiled
-def sum_ends(node, offsets, low, high, starts, ends):
-    """Add the first rows of sequences low..high-1 to ``starts`` and their last rows to ``ends``."""
-    for k in range(low, high):
-        for j in range(node.shape[1]):
-            starts[j] += node[offsets[k], j]
-            ends[j] += node[offsets[k + 1] - 1, j]
-
-
-@compiled
-def hard(node, transition, start, end, edge, offsets, low, high, values, labelling, forward, tables, scores):
-    """Viterbi on sequences low..high-1: best score into ``values``, best labels (lowest at ties) into ``labelling``.
-
-    Scratch, with rows padded to a multiple of eight: ``forward`` (longest sequence, labels), ``tables`` (2, labels,
-    labels) and ``scores`` (labels,).
+    ``node`` and ``edge``, empty if there are no edge scores, are flat. With ``mass``, a number for every pair of
+    neighbouring labels (the labels of a single position), only labellings count whose pairs all have a positive one.
+    ``ends`` are start and end scores, tables[0] the transitions; scratch: tables[1], forward[0] and ``scores``.
     """
-    labels = node.shape[1]
-    tables[0] = 0.0
-    tables[0, :labels, :labels] = transition
-    flat, edges = node.reshape(-1), edge.reshape(-1)
-    for k in range(low, high):
-        at, length = offsets[k], offsets[k + 1] - offsets[k]
-        pair, path = (at - k) * labels * labels, labelling[at : at + length]
-        rows = flat[at * labels : (at + length) * labels]
-        values[k] = viterbi(rows, start, end, edges, pair, length, edge.shape[0] > 0, forward, tables, scores, path)
-
-
-@compiled
-def viterbi(node, start, end, edge, pair, length, edged, forward, tables, scores, path):
-    """The best score of one sequence; its labels are written to ``path``.
-
-    ``node`` and ``edge`` are flat here, the edge scores from position ``pair`` on; tables[0] holds the transitions.
-    """
-    labels, width = start.shape[0], forward.shape[1]
+    labels, width, table = ends.shape[1], forward.shape[2], tables[0]
+    length, plain = node.shape[0] // labels, edge.shape[0] + mass.shape[0] == 0
     for j in range(labels):
-        forward[0, j] = node[j] + start[j]
+        allowed = length > 1 or mass.shape[0] == 0 or mass[j] > 0.0
+        forward[0, 0, j] = node[j] + ends[0, j] if allowed else -np.inf
     for t in range(1, length):
-        table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
+        if not plain:
+            table = pair_table(edge, mass, t, labels, tables)
         maxima(forward, (t - 1) * width, labels, table, forward, t * width)
-        copy(node, t * labels, labels, scores)
+        copy(node, t * labels, labels, scores, 0)
         add_to(forward, t * width, scores)
-    last = 0
+    last, f = 0, forward[0, length - 1]
     for j in range(1, labels):
-        last = j if forward[length - 1, j] + end[j] > forward[length - 1, last] + end[last] else last
+        last = j if f[j] + ends[1, j] > f[last] + ends[1, last] else last
+    value = f[last] + ends[1, last]
     path[length - 1] = last
     for t in range(length - 1, 0, -1):
-        table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
-        f, source = forward[t - 1], 0
+        if not plain:
+            table = pair_table(edge, mass, t, labels, tables)
+        f, source = forward[0, t - 1], 0
         for i in range(1, labels):
             source = i if f[i] + table[i, path[t]] > f[source] + table[source, path[t]] else source
         path[t - 1] = source
-    return forward[length - 1, last] + end[last]
+    return value
 
 
 @compiled
-def edge_table(edge, pair, t, labels, tables):
-    """tables[1] = transition + the edge scores between positions t - 1 and t."""
-    at = pair + (t - 1) * labels * labels
+def pair_table(edge, mass, t, labels, tables):
+    """tables[1] = transition + the edge scores between positions t - 1 and t; -inf without mass, if masses count."""
+    at = (t - 1) * labels * labels
     for i in range(labels):
         for j in range(labels):
-            tables[1, i, j] = tables[0, i, j] + edge[at + i * labels + j]
+            score = tables[0, i, j] + edge[at + i * labels + j] if edge.shape[0] > 0 else tables[0, i, j]
+            tables[1, i, j] = score if mass.shape[0] == 0 or mass[at + i * labels + j] > 0.0 else -np.inf
     return tables[1]
+
+
+@compiled
+def best_source(f, table, labels, label):
+    """The best label before ``label``, the lowest at ties; f are the scores of prefixes."""
+    source = 0
+    for i in range(1, labels):
+        source = i if f[i] + table[i, label] > f[source] + table[source, label] else source
+    return source
 
 
 @compiled

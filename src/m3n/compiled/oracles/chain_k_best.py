@@ -17,42 +17,41 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.chain import viterbi
+from m3n.compiled.oracles.chain_block import read_tables
+from m3n.compiled.oracles.driver import rows_of
+from m3n.compiled.oracles.hooks import workspace
 
 UNKNOWN = -1
 
 
 @compiled
-def k_best(scores, offsets, low, high, values, labellings, sweep, lists, places, used, counts):
+def k_best(space, arrays, first, shared, low, high, values, labellings):
     """Best scores (sequences, k) and labels (k, tokens) of sequences low..high-1; -inf where there are fewer outputs.
 
-    ``scores`` is (node, transition, start, end, edge), ``sweep`` the scratch of Viterbi. Scratch with one position more
-    than the longest sequence: ``lists`` (positions, labels, k), the scores of prefixes; ``places``, the same shape,
-    label x k + rank of what they continue; ``used`` (positions, labels, labels), how many prefixes of list i before are
-    continued in list j; ``counts`` (3, positions, labels), the sizes of the lists, whether they are complete, and
-    room for the lists that must grow.
+    With one position more than the longest sequence: ``lists`` (positions, labels, k), the scores of prefixes;
+    ``places``, the same shape, label x k + rank of what they continue; ``used`` (positions, labels, labels), how many
+    prefixes of list i before are continued in list j; ``counts`` (3, positions, labels), the sizes of the lists,
+    whether they are complete, and room for the lists that must grow.
     """
-    node, transition, start, end, edge = scores
-    forward, tables, row = sweep
-    labels, k = node.shape[1], values.shape[1]
-    tables[0] = 0.0
-    tables[0, :labels, :labels] = transition
-    flat, edges, edged = node.reshape(-1), edge.reshape(-1), edge.shape[0] > 0
+    work, labels, k, longest = workspace(space), space.labels, values.shape[1], space.longest + 1
+    lists, places = np.empty((longest, labels, k)), np.empty((longest, labels, k), np.int64)
+    used, counts = np.empty((longest, labels, labels), np.int64), np.empty((3, longest, labels), np.int64)
+    read_tables(space, shared, work)
+    transition, end = work.transition, work.ends[1]
     for n in range(low, high):
-        first, length = offsets[n], offsets[n + 1] - offsets[n]
-        pair, path = (first - n) * labels * labels, labellings[0, first : first + length]
-        own = flat[first * labels : (first + length) * labels]
-        best = viterbi(own, start, end, edges, pair, length, edged, forward, tables, row, path)
-        _begin(forward, best, length, lists, places, counts)
-        rows, extra = node[first : first + length], edge[first - n : first - n + length - 1]
+        node, edge = rows_of(arrays, first, n)
+        at, length = space.offsets[n], space.offsets[n + 1] - space.offsets[n]
+        path = labellings[0, at : at + length]
+        best = viterbi(node, edge, edge[:0], work.ends, work.tables, work.sequences, work.vectors[0], path)
+        _begin(work.sequences[0], best, length, lists, places, counts)
+        rows, extra = node.reshape(-1, labels), edge.reshape(-1, labels, labels)
         while 0 < counts[0, length, 0] < k and not counts[1, length, 0]:
             _extend(rows, transition, end, extra, lists, places, used, counts)
         values[n] = -np.inf
         for r in range(counts[0, length, 0]):
-            values[n, r] = lists[length, 0, r]
+            values[n, r], path = lists[length, 0, r], labellings[r, at : at + length]
             if r > 0:  # the first is known from Viterbi
-                _trace(
-                    rows, transition, end, extra, lists, places, used, counts, r, labellings[r, first : first + length]
-                )
+                _trace(rows, transition, end, extra, lists, places, used, counts, r, path)
 
 
 @compiled

@@ -19,42 +19,32 @@ NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
 
 
 @compiled
-def soft_log(node, transition, edge, offsets, low, high, mu, values, counts, weights, sequences, lead, vectors, active):
-    """The exp-oracle on those of the sequences low..high-1 whose ``values[k]`` is NaN, in the log domain.
+def soft_log(node, edge, mu, weight, work):
+    """The exp-oracle of one sequence in the log domain; exact at any temperature, -inf entries included.
 
-    Arguments as for ``soft_scaled``; ``edge`` is overwritten by its marginals; a value of -inf says that no
-    labelling is allowed. Scratch: ``sequences`` (2, longest sequence, labels), ``lead`` (labels, labels), ``vectors``
-    (2, labels), and ``active`` (labels,) for integers.
+    Arguments as for ``soft_scaled``, but that expected transition counts are added to ``work.counts``; ``edge``, flat
+    and empty if there are no edge scores, is overwritten by its marginals. -inf says that no labelling is allowed.
     """
-    labels = node.shape[1]
-    forward, norm = sequences[0], sequences[1]
-    costly = labels > offsets[high] - offsets[low]  # leads take O(labels^3): never more than the recursion itself
-    _leads(transition, costly or edge.shape[0] > 0, lead)
-    for k in range(low, high):
-        if math.isnan(values[k]):
-            rows = node[offsets[k] : offsets[k + 1]]
-            shift = offsets[k] - k - 1  # edge[shift + t] belongs to positions t-1 and t
-            scratch = forward, norm, vectors, active
-            values[k] = _log_domain(rows, transition, lead, edge, shift, mu, weights[k], scratch, counts)
-
-
-@inlined
-def _log_domain(rows, transition, lead, edge, shift, mu, weight, memory, counts):
-    """Forward-backward of one sequence with logarithms; exact at any temperature, -inf entries included."""
-    length, labels = rows.shape
-    forward, norm, scratch, active = memory
+    transition, lead, scratch, active = work.transition, work.leads, work.pairs, work.active
+    labels, forward, norm, counts = transition.shape[0], work.plain[0], work.plain[1], work.counts
+    rows, edge = node.reshape(-1, labels), edge.reshape(-1, labels, labels)
+    length, known = rows.shape[0], work.walked[0] > labels
+    work.walked[0] += length - 1
+    if not known:  # leads take O(labels^3): never more than the recursion itself
+        _leads(transition, edge.shape[0] > 0 or work.walked[0] <= labels, lead)
     value = 0.0
     for t in range(length):
         f, x = forward[t], rows[t]
         if t > 0:
             count = _active_rows(forward[t - 1], lead, mu, active)
-            _log_advance(forward[t - 1], active[:count], transition, edge, shift + t, mu, norm[t], scratch, f)
+            _log_advance(forward[t - 1], active[:count], transition, edge, t - 1, mu, norm[t], scratch, f)
         top = -np.inf
         for j in range(labels):
             f[j] = x[j] + (f[j] if t > 0 else 0.0)
             top = max(top, f[j])
         if top == -np.inf:
-            _forbid(rows, edge, shift)
+            rows[:] = 0.0
+            edge[:] = 0.0
             return -np.inf
         for j in range(labels):  # a maximum of 0 keeps the rounding error from growing with the length
             f[j] -= top
@@ -69,7 +59,7 @@ def _log_domain(rows, transition, lead, edge, shift, mu, weight, memory, counts)
     for t in range(length - 1, 0, -1):
         count = _active_rows(forward[t - 1], lead, mu, active)
         p, out, used = rows[t], rows[t - 1], active[:count]
-        _log_retreat(forward[t - 1], used, transition, edge, shift + t, mu, norm[t], scratch[0], p, out, counts)
+        _log_retreat(forward[t - 1], used, transition, edge, t - 1, mu, norm[t], scratch[0], p, out, counts)
     return value + mu * math.log(total)
 
 
@@ -156,15 +146,3 @@ def _pair_scores(f, transition, edge, pair, i, x):
         row = edge[pair, i]
         for j in range(x.shape[0]):
             x[j] += row[j]
-
-
-@inlined
-def _forbid(rows, edge, shift):
-    """All marginals of a sequence that has no allowed labelling are zero."""
-    length, labels = rows.shape
-    for t in range(length):
-        for i in range(labels):
-            rows[t, i] = 0.0
-            if t > 0 and edge.shape[0]:
-                for j in range(labels):
-                    edge[shift + t, i, j] = 0.0

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from m3n.compiled.jit import compiled, inlined
-from m3n.compiled.primitives.padded import add_products, copy, paste, product
+from m3n.compiled.primitives.padded import add_products, copy, product
 from m3n.compiled.primitives.vector import (
     add,
     exponential,
@@ -41,26 +41,17 @@ SMALL = 1e-40  # a total below it is scaled again: 1e-308 / SMALL is still far b
 
 
 @compiled
-def soft_scaled(node, transition, offsets, low, high, mu, values, counts, weights, sequences, tables, vectors):
-    """The exp-oracle on sequences low..high-1 by the scaled recursion, where that is safe.
+def soft_scaled(node, transition, mu, weight, sequences, tables, vectors):
+    """The exp-oracle of one sequence by the scaled recursion, where that is safe: mu log sum exp(score/mu).
 
-    ``node``, which includes start and end scores, is overwritten by its marginals; expected transition counts are
-    added to ``counts``; both times ``weights[k]`` for sequence k. ``values[k]`` becomes mu log sum exp(score/mu). Where
-    underflow might matter ``values[k]`` becomes NaN and ``node`` stays as it was: ``soft_log`` finishes the work.
-    Scratch, with rows padded to a multiple of eight: ``sequences`` (2, longest sequence, labels), ``tables`` (3,
-    labels, labels), ``vectors`` (4, labels).
+    ``node``, which includes start and end scores, is overwritten by its marginals times the weight; what expected
+    transition counts need is added to tables[2]. Where underflow might matter the answer is NaN and ``node`` stays as
+    it was: ``soft_log`` finishes the work. ``tables`` and ``vectors`` are those of ``exponentiate``.
     """
-    labels = node.shape[1]
-    factors, products = tables[0], tables[2]
-    exponentiate(transition, mu, tables, vectors)
-    for k in range(low, high):
-        length = offsets[k + 1] - offsets[k]
-        values[k] = _forward(node, offsets[k], length, transition, mu, sequences, factors, vectors)
-        if not math.isnan(values[k]):
-            _backward(node, offsets[k], length, weights[k], sequences, tables, vectors)
-    for i in range(labels):
-        for j in range(labels):
-            counts[i, j] += factors[i, j] * products[i, j]
+    value = _forward(node, transition, mu, sequences, tables, vectors)
+    if not math.isnan(value):
+        _backward(node, weight, sequences, tables, vectors, transition.shape[0])
+    return value
 
 
 @inlined
@@ -76,7 +67,7 @@ def exponentiate(transition, mu, tables, vectors):
     vectors[3, :] = 0.0
     vectors[3, labels:] = -np.inf
     for i in range(labels):
-        copy(transition, i * labels, labels, tables[0, i])
+        copy(transition[i], 0, labels, tables[0, i], 0)
         for c in range(0, width, 4):
             store(vectors, width + c, maximum(load(tables, i * width + c), load(vectors, width + c)))
     for j in range(labels):
@@ -93,26 +84,26 @@ def exponentiate(transition, mu, tables, vectors):
 
 
 @compiled
-def _forward(node, first, length, transition, mu, sequences, weights, vectors):
+def _forward(node, transition, mu, sequences, tables, vectors):
     """a_t and pre_t of one sequence; returns its value, or NaN if underflow might matter."""
-    labels, width = node.shape[1], weights.shape[1]
-    forward, pre = sequences[0], sequences[1]
-    value = _exponentials(node, first, length, mu, vectors, forward)
+    labels, width = transition.shape[0], tables.shape[1]
+    forward, pre, factors = sequences[0], sequences[1], tables[0]
+    length, value = node.shape[0] // labels, _exponentials(node, labels, mu, vectors, forward)
     scale = 1.0  # the value is kept as value + mu log(scale): a logarithm now and then
     inverse = 1.0  # of the mass one position before
     for c in range(0, width, 4):
         store(pre, c, splat(1.0))
     for t in range(length):
         if t > 0:
-            product(forward, (t - 1) * width, labels, weights, pre, t * width)
+            product(forward, (t - 1) * width, labels, factors, pre, t * width)
         mass, least = _weigh(pre, inverse, forward, t * width)
-        if not least > SAFE and not _unreachable(node, first, t, transition, inverse, pre):
+        if not least > SAFE and not _unreachable(node, t, transition, inverse, pre):
             return np.nan
         if mass < SMALL:
             if not mass > SAFE:
                 return np.nan
             value += mu * math.log(mass)  # a higher top, which counts pre in: the mass is now about 1
-            _exponential_row(node, first, t, mu, math.log(mass), vectors, forward)
+            _exponential_row(node, labels, t, mu, math.log(mass), vectors, forward)
             mass, _ = _weigh(pre, inverse, forward, t * width)
         inverse = 1.0 / mass
         scale *= mass
@@ -123,27 +114,23 @@ def _forward(node, first, length, transition, mu, sequences, weights, vectors):
 
 
 @compiled
-def _exponentials(node, first, length, mu, vectors, out):
+def _exponentials(node, labels, mu, vectors, out):
     """The first factor of a_t at all positions, ahead of the recursion as none waits for another; the sum of tops."""
-    labels, width = node.shape[1], out.shape[1]
-    inside = length  # rows that are followed by enough of the array to be read in whole vectors
-    while inside > 0 and (first + inside - 1) * labels + width > node.size:
-        inside -= 1
-    value = 0.0
-    for t in range(inside):
+    width, value, t = out.shape[1], 0.0, 0
+    while t * labels + width <= node.shape[0]:  # rows that are followed by enough to be read in whole vectors
         shift = width if t > 0 else 3 * width
-        value += _exponential_of(node, (first + t) * labels, vectors, shift, mu, 0.0, out, t * width)
-    for t in range(inside, length):
-        value += _exponential_row(node, first, t, mu, 0.0, vectors, out)
+        value += _exponential_of(node, t * labels, vectors, shift, mu, 0.0, out, t * width)
+        t += 1
+    for last in range(t, node.shape[0] // labels):
+        value += _exponential_row(node, labels, last, mu, 0.0, vectors, out)
     return value
 
 
 @compiled
-def _exponential_row(node, first, t, mu, higher, vectors, out):
+def _exponential_row(node, labels, t, mu, higher, vectors, out):
     """One row, wherever it lies, through a copy."""
-    labels, width = node.shape[1], out.shape[1]
-    vectors[0, :] = 0.0
-    copy(node, (first + t) * labels, labels, vectors[0])
+    width = out.shape[1]
+    copy(node, t * labels, labels, vectors[0], 0)  # whose padding is zero
     return _exponential_of(vectors, 0, vectors, width if t > 0 else 3 * width, mu, higher, out, t * width)
 
 
@@ -167,9 +154,9 @@ def _exponential_of(scores, at, vectors, shift, mu, higher, out, place):
 
 
 @compiled
-def _backward(node, first, length, weight, sequences, tables, vectors):
+def _backward(node, weight, sequences, tables, vectors, labels):
     """Marginals times the weight into ``node``; sum_t a_{t-1}(i) p_t(j)/pre_t(j) is added to tables[2]."""
-    labels, width = node.shape[1], tables.shape[1]
+    length, width = node.shape[0] // labels, tables.shape[1]
     forward, pre, p, transposed = sequences[0], sequences[1], vectors[2], tables[1]
     last, mass = (length - 1) * width, splat(0.0)
     for c in range(last, last + width, 4):
@@ -177,7 +164,7 @@ def _backward(node, first, length, weight, sequences, tables, vectors):
     inverse = splat(weight / total(mass))
     for c in range(0, width, 4):
         store(p, c, multiply(load(forward, last + c), inverse))
-    paste(p, node, (first + length - 1) * labels, labels)
+    copy(p, 0, labels, node, (length - 1) * labels)
     for t in range(length - 1, 0, -1):
         at = t * width
         for c in range(0, width, 4):
@@ -185,7 +172,7 @@ def _backward(node, first, length, weight, sequences, tables, vectors):
         product(pre, at, labels, transposed, p, 0)
         for c in range(0, width, 4):
             store(p, c, multiply(load(p, c), load(forward, at - width + c)))
-        paste(p, node, (first + t - 1) * labels, labels)
+        copy(p, 0, labels, node, (t - 1) * labels)
     add_products(forward, pre, length, labels, tables[2])
 
 
@@ -202,16 +189,17 @@ def _weigh(pre, inverse, forward, at):
 
 
 @compiled
-def _unreachable(node, first, t, transition, inverse, pre):
+def _unreachable(node, t, transition, inverse, pre):
     """Whether every label with too small a pre_t is one that no allowed prefix leads to; its pre_t becomes 0.
 
     A label was possible one position earlier if its own score is not -inf and its pre is not 0. Whatever else makes a
     pre small is underflow, or not a number.
     """
-    for j in range(node.shape[1]):
+    labels = transition.shape[0]
+    for j in range(labels):
         if not inverse * pre[t, j] > SAFE:
-            for i in range(node.shape[1]):
-                possible = node[first + t - 1, i] > -np.inf and pre[t - 1, i] > 0.0
+            for i in range(labels):
+                possible = node[(t - 1) * labels + i] > -np.inf and pre[t - 1, i] > 0.0
                 if possible and not transition[i, j] == -np.inf:
                     return False
             pre[t, j] = 0.0

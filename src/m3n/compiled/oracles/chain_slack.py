@@ -14,12 +14,56 @@ Cost: O(length x losses x labels^2) per sequence, ``losses`` being the units tha
 length on average with Hamming loss. Memory: length x (most units + 1) x labels numbers for the longest sequence.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from m3n.compiled.jit import compiled
-from m3n.compiled.oracles.chain import edge_table
+from m3n.compiled.maps.costs import add_costs, copy_gold, margin_base
+from m3n.compiled.oracles.chain import best_source, pair_table
+from m3n.compiled.oracles.chain_block import ChainSpace, all_parts, read_tables
+from m3n.compiled.oracles.driver import rows_of
+from m3n.compiled.oracles.hooks import cut, implements
 from m3n.compiled.primitives.padded import maxima
 from m3n.compiled.primitives.units import steps_of, unit_of
+from m3n.compiled.primitives.vector import padded
+
+
+class SlackScratch(NamedTuple):
+    """Memory for one sweep of the slack objective; rows of the first three are padded to a multiple of eight."""
+
+    forward: np.ndarray  # (positions and losses of the largest sequence, labels)
+    tables: np.ndarray  # (2, labels, labels)
+    scores: np.ndarray  # (labels,)
+    steps: np.ndarray  # (labels,), integers
+    losses: np.ndarray  # (longest, labels), flat
+    transition: np.ndarray  # (labels, labels)
+    ends: np.ndarray  # (2, labels): start and end scores
+
+
+@compiled
+def slack_scratch(space, levels):
+    """Memory for sequences whose largest losses are these, in units."""
+    s, width, rows = space.labels, padded(space.labels), (np.diff(space.offsets) * (levels + 1)).max()
+    tables, losses = np.zeros((2, width, width)), np.empty(space.longest * s)
+    shared = np.empty((s, s)), np.empty((2, s))
+    return SlackScratch(np.empty((rows, width)), tables, np.empty(width), np.empty(s, np.int64), losses, *shared)
+
+
+@implements("slack_workspace", ChainSpace)
+def _slack_workspace(space, costs):
+    return slack_scratch(space, costs.levels)
+
+
+@implements("slack", ChainSpace)
+def _slack(space, costs, i, theta, parts, work):
+    own, shared = cut(space, i, theta)
+    read_tables(space, shared, work)
+    work.losses[: own[0].shape[0]] = 0.0
+    add_costs(costs.label, i, work.losses, 1.0)
+    base, unit, levels = margin_base(costs, i, theta), costs.units[i], costs.levels[i]
+    value, _ = best_product(*own, base, unit, levels, work, parts)
+    return value, all_parts(space, i, parts) if value > 0.0 else copy_gold(costs, i, parts)
 
 
 @compiled
@@ -35,55 +79,42 @@ def measure(losses, labels, offsets, units, levels):
 
 
 @compiled
-def slack(
-    node, transition, start, end, edge, losses, units, levels, gold, offsets, low, high, values, labelling, found,
-    forward, tables, scores, steps,
-):  # fmt: skip
+def slack(space, arrays, first, shared, losses, units, levels, gold, low, high, values, labelling, found):
     """The largest products of sequences low..high-1, the labels that attain them and their losses.
 
     ``gold`` are the scores of the gold outputs; ``labelling`` holds these outputs and stays where nothing is above 0.
-    Scratch: ``forward`` (rows, labels) with a row for every position and loss, ``tables`` (2, labels, labels) and
-    ``scores`` (labels,), their rows padded to a multiple of eight, and ``steps`` (labels,) of integers.
     """
-    labels = node.shape[1]
-    tables[0] = 0.0
-    tables[0, :labels, :labels] = transition
-    flat, edges = node.reshape(-1), edge.reshape(-1)
-    for k in range(low, high):
-        at, length = offsets[k], offsets[k + 1] - offsets[k]
-        pair, path = (at - k) * labels * labels, labelling[at : at + length]
-        rows, own = flat[at * labels : (at + length) * labels], losses[at * labels : (at + length) * labels]
-        values[k], found[k] = best_product(
-            rows, start, end, edges, pair, length, edge.shape[0] > 0, own, 1.0 - gold[k], units[k], levels[k],
-            forward, tables, scores, steps, path,
-        )  # fmt: skip
+    work = slack_scratch(space, levels)
+    read_tables(space, shared, work)
+    for i in range(low, high):
+        own, path = rows_of(arrays, first, i), labelling[space.offsets[i] : space.offsets[i + 1]]
+        work.losses[: own[0].shape[0]] = losses[first[0, i] : first[0, i + 1]]
+        values[i], found[i] = best_product(*own, 1.0 - gold[i], units[i], levels[i], work, path)
 
 
 @compiled
-def best_product(
-    node, start, end, edge, pair, length, edged, losses, base, unit, levels, forward, tables, scores, steps, path
-):
+def best_product(node, edge, base, unit, levels, work, path):
     """The largest ell(y) (base + s(y)) of one sequence, its loss; its labels go to ``path`` if it is positive.
 
-    ``node``, ``losses`` and ``edge`` are flat, the edge scores from position ``pair`` on; tables[0] holds the
-    transitions.
+    ``node`` and ``edge`` are flat, as are the losses of its labels, ``work.losses``.
     """
+    forward, tables, start = work.forward, work.tables, work.ends[0]
     labels, stride = start.shape[0], levels + 1
-    reach = 0
+    length, reach = node.shape[0] // labels, 0
     for t in range(length):
-        more = _steps(losses, t, labels, unit, steps)
+        more = _steps(work.losses, t, labels, unit, work.steps)
         forward[t * stride : t * stride + reach + more + 1] = -np.inf
         if t == 0:
             for j in range(labels):
-                forward[steps[j], j] = node[j] + start[j]
+                forward[work.steps[j], j] = node[j] + start[j]
         else:
-            table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
-            _extend(node, t, reach, stride, table, forward, scores, steps)
+            table = pair_table(edge, edge[:0], t, labels, tables) if edge.shape[0] > 0 else tables[0]
+            _extend(node, t, reach, stride, table, forward, work.scores, work.steps)
         reach += more
-    value, level, last = _largest(forward, (length - 1) * stride, reach, end, base, unit)
+    value, level, last = _largest(forward, (length - 1) * stride, reach, work.ends[1], base, unit)
     if value > 0.0:
         path[length - 1] = last
-        return value, _trace(edge, pair, length, edged, losses, unit, stride, level, forward, tables, labels, path)
+        return value, _trace(edge, length, unit, stride, level, work, path)
     return value, 0.0
 
 
@@ -124,17 +155,14 @@ def _largest(forward, first, reach, end, base, unit):
 
 
 @compiled
-def _trace(edge, pair, length, edged, losses, unit, stride, level, forward, tables, labels, path):
+def _trace(edge, length, unit, stride, level, work, path):
     """The best labels before the last one, which is known; returns the loss of the output."""
-    loss = 0.0
+    loss, labels, tables = 0.0, work.steps.shape[0], work.tables
     for t in range(length - 1, -1, -1):
-        own = losses[t * labels + path[t]]
+        own = work.losses[t * labels + path[t]]
         loss += own
         level -= steps_of(own, unit)
         if t > 0:
-            table = edge_table(edge, pair, t, labels, tables) if edged else tables[0]
-            f, source = forward[(t - 1) * stride + level], 0
-            for i in range(1, labels):
-                source = i if f[i] + table[i, path[t]] > f[source] + table[source, path[t]] else source
-            path[t - 1] = source
+            table = pair_table(edge, edge[:0], t, labels, tables) if edge.shape[0] > 0 else tables[0]
+            path[t - 1] = best_source(work.forward[(t - 1) * stride + level], table, labels, path[t])
     return loss

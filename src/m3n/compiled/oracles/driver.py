@@ -23,7 +23,7 @@ def hard(space, arrays, lengths, before, first, room, most, low, high, values, p
 
     No output has more than ``most`` parts.
     """
-    work, theta, parts = workspace(space), np.empty(longest(lengths, low, high)), np.empty(most, np.int64)
+    work, theta, parts = workspace(space), np.empty(lengths[:, low:high].sum(axis=0).max()), np.empty(most, np.int64)
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
         values[i], number = best_of(space, i, theta[:size], parts, work)
@@ -33,7 +33,7 @@ def hard(space, arrays, lengths, before, first, room, most, low, high, values, p
 @compiled
 def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, values, counts):
     """Exp-oracle of examples low..high-1: marginals times weights into ``counts``, where shared arrays are added up."""
-    work, theta = workspace(space), np.empty(longest(lengths, low, high))
+    work, theta = workspace(space), np.empty(lengths[:, low:high].sum(axis=0).max())
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
         values[i] = soft_of(space, i, theta[:size], mu, work)
@@ -74,22 +74,15 @@ def gather(arrays, lengths, before, first, i, theta):
 
 
 @compiled
-def longest(lengths, low, high):
-    """The length of the longest own theta of examples low..high-1."""
-    most = 0
-    for i in range(low, high):
-        most = max(most, lengths[:, i].sum())
-    return most
-
-
-@compiled
-def hard_in_steps(space, arrays, first, shared, room, most, low, high, values, packed):
+def hard_in_steps(space, arrays, first, shared, room, low, high, values, packed):
     """As ``hard``."""
-    work, parts = workspace(space), np.empty(most, np.int64)
+    work, no_mass = workspace(space), shared[:0]
     read_shared(space, shared, 0.0, work)
     for i in range(low, high):
-        values[i], number = hooks.best_own(space, i, rows_of(arrays, first, i), shared[:0], parts, work)
-        keep(parts, number, packed, room[i], room[i + 1])
+        own, parts = rows_of(arrays, first, i), packed[room[i] : room[i + 1]]
+        values[i], number = hooks.best_own(space, i, own, no_mass, parts, work)
+        for k in range(number, parts.shape[0]):
+            parts[k] = -1
 
 
 @compiled
@@ -102,18 +95,18 @@ def soft_in_steps(space, arrays, first, shared, low, high, mu, weights, values, 
     write_shared(space, counts, work)
 
 
-def rows_of(arrays, first, i):
-    """What example i has of every array, as a tuple of views."""
-    return tuple(array[start[i] : start[i + 1]] for array, start in zip(arrays, first, strict=True))
+def rows_of(arrays, first, i, k=0):
+    """What example i has of every array, as a tuple of views; the first of them is array k."""
+    return tuple(array[start[i] : start[i + 1]] for array, start in zip(arrays, first[k:], strict=True))
 
 
 @overload(rows_of, jit_options=OPTIONS)
-def _rows_of(arrays, first, i):
-    def only(arrays, first, i):
-        return (arrays[0][first[0, i] : first[0, i + 1]],)
+def _rows_of(arrays, first, i, k=0):
+    def only(arrays, first, i, k=0):
+        return (arrays[0][first[k, i] : first[k, i + 1]],)
 
-    def more(arrays, first, i):
-        return (arrays[0][first[0, i] : first[0, i + 1]], *rows_of(arrays[1:], first[1:], i))
+    def more(arrays, first, i, k=0):
+        return (arrays[0][first[k, i] : first[k, i + 1]], *rows_of(arrays[1:], first, i, k + 1))
 
     return only if len(arrays) == 1 else more
 

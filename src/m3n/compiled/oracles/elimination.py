@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled, inlined
-from m3n.compiled.oracles.elimination_links import add_link, add_row, copy_row, first_top, row_top, shift_row, sum_link
+from m3n.compiled.oracles.elimination_links import add_link, add_row, first_top, row_top, shift_row, sum_link
 from m3n.compiled.oracles.elimination_pairs import (
     exponentiate_matrices,
     hard_forest,
@@ -55,6 +55,7 @@ from m3n.compiled.oracles.elimination_tables import (
     shrink,
     tops,
 )
+from m3n.compiled.primitives.padded import copy
 from m3n.compiled.primitives.vector import load, ratio, splat, store
 
 # columns of buckets; members and links of a bucket end where those of the next one begin
@@ -222,9 +223,9 @@ def distribute(b, buckets, links, dims, labels, targets, tables, messages, row, 
         if array == MESSAGES:
             for j in range(labels, links[k, SIZE]):
                 messages[offset + j] = 0.0
-            copy_row(row, 0, labels, messages, offset)
+            copy(row, 0, labels, messages, offset)
         else:
-            copy_row(row, 0, labels, theta, bases[array] + offset)
+            copy(row, 0, labels, theta, bases[array] + offset)
 
 
 @inlined

@@ -104,18 +104,6 @@ def add_strided(out, at, step, source, offset, stride, count):
 
 
 @compiled
-def copy_row(source, offset, count, out, at):
-    """out[at + j] = source[offset + j] for j < count."""
-    if count < 4:
-        for j in range(count):
-            out[at + j] = source[offset + j]
-    else:
-        for j in range(0, count, 4):
-            c = min(j, count - 4)
-            store(out, at + c, load(source, offset + c))
-
-
-@compiled
 def shift_row(row, at, count, amount):
     """row[at : at + count] += amount."""
     four, whole = splat(amount), count - count % 4

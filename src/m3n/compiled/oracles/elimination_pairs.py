@@ -23,8 +23,8 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.oracles.chain_scaled import SAFE, SMALL
-from m3n.compiled.oracles.elimination_links import LEAST, copy_row, first_top, row_top
-from m3n.compiled.primitives.padded import add_products, add_to, maxima, product
+from m3n.compiled.oracles.elimination_links import LEAST, first_top, row_top
+from m3n.compiled.primitives.padded import add_products, add_to, copy, maxima, product
 from m3n.compiled.primitives.vector import (
     add,
     exponential,
@@ -149,7 +149,7 @@ def hard_forest(variables, links, first, last, theta, node, labels, path, pairs)
     scores, matrices, row = pairs.scores, pairs.matrices, pairs.row
     width, value = row.shape[0], 0.0
     for b in range(first, last):
-        copy_row(theta, node + variables[b] * labels, labels, scores, links[b, SLOT] * width)
+        copy(theta, node + variables[b] * labels, labels, scores, links[b, SLOT] * width)
     for b in range(first, last):
         parent, at = links[b, PARENT], links[b, SLOT] * width
         if parent < 0:
@@ -180,14 +180,14 @@ def soft_forest(variables, links, groups, first, last, theta, node, labels, mu, 
         for c in range(at, at + width, 4):
             store(inward, c, splat(1.0))
             store(scores, c, splat(-np.inf))
-        copy_row(theta, node + variables[b] * labels, labels, scores, at)
+        copy(theta, node + variables[b] * labels, labels, scores, at)
     value = collect(links, first, last, labels, mu, pairs)
     if math.isnan(value):
         return value
     for b in range(last - 1, first - 1, -1):
         at = links[b, SLOT] * width
         retreat(links[b, PARENT], links[b, MATRIX], at, labels, weight, pairs)
-        copy_row(scores, at, labels, theta, node + variables[b] * labels)
+        copy(scores, at, labels, theta, node + variables[b] * labels)
     for k in range(groups.shape[0] - 1):
         count, at = groups[k + 1] - groups[k], groups[k] * width
         if count > 0:

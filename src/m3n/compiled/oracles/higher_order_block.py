@@ -75,23 +75,8 @@ def _read_shared(space, shared, mu, work):
 
 @implements("best_own", HigherOrderSpace)
 def _best_own(space, i, own, mass, parts, work):
-    machine, s, length = space.machine, space.machine.labels, space.lengths[i]
-    value, path, used = viterbi(machine, own[0], mass, length, work), work.path, work.used
-    shared, count = length * s, length
-    for t in range(length):
-        parts[t] = t * s + path[t]
-    for m in range(machine.order):  # tables one after another: little is left to sort
-        first = count
-        for t in range(length):
-            part = machine.parts[used[t], m]
-            if part >= 0:
-                parts[count] = shared + part
-                count += 1
-        if m == 0:
-            parts[count] = shared + (s + 1) * s + path[length - 1]
-            count += 1
-        ascend(parts, first, count)
-    return value, count
+    value = viterbi(space.machine, own[0], mass, space.lengths[i], work)
+    return value, _all_parts(space.machine, space.lengths[i], work.path, work.used, parts)
 
 
 @implements("soft_own", HigherOrderSpace)
@@ -131,6 +116,26 @@ def _clique_range(space):
     leads = space.machine.label.shape[0]
     steps = space.machine.parts.shape[0] - leads
     return leads + max(space.lengths.max() - space.machine.order, 0) * steps
+
+
+@compiled
+def _all_parts(machine, length, path, used, parts):
+    """The parts of an output in ascending order, and their number; the labels alone if there is no room for more."""
+    s, shared, count = machine.labels, length * machine.labels, length
+    for t in range(length):
+        parts[t] = t * s + path[t]
+    for m in range(machine.order if parts.shape[0] > length else 0):  # tables one by one: little is left to sort
+        first = count
+        for t in range(length):
+            part = machine.parts[used[t], m]
+            if part >= 0:
+                parts[count] = shared + part
+                count += 1
+        if m == 0:
+            parts[count] = shared + (s + 1) * s + path[length - 1]
+            count += 1
+        ascend(parts, first, count)
+    return count
 
 
 @compiled

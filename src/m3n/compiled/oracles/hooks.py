@@ -121,7 +121,10 @@ def read_shared(space, shared, mu, work):
 
 @_hook
 def best_own(space, i, own, mass, parts, work):
-    """``best`` from the own arrays of example i; with ``mass`` over the outputs of which every clique has some."""
+    """``best`` from the own arrays of example i; with ``mass`` over the outputs of which every clique has some.
+
+    ``parts`` has room for all parts, or for those of the rows of the first array alone, which come first.
+    """
     raise TypeError(f"{type(space).__name__} has no oracles in steps")
 
 

@@ -32,8 +32,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled, inlined
-from m3n.compiled.oracles.chain_block import tables_of
-from m3n.compiled.oracles.chain_scaled import SAFE, exponentiate
+from m3n.compiled.oracles.chain_block import begin_counts, read_tables, write_tables
+from m3n.compiled.oracles.chain_scaled import SAFE
 from m3n.compiled.oracles.columns import divide_column, sum_column, take_logarithms, take_ratios, warm_up
 from m3n.compiled.oracles.hooks import implements, in_steps
 from m3n.compiled.primitives.exponential import exp, normalise
@@ -48,6 +48,7 @@ class SemiMarkovSpace(NamedTuple):
     """Plain arrays of a ``SemiMarkov``."""
 
     lengths: np.ndarray  # (n,)
+    labels: int
     bounds: np.ndarray  # (labels,) longest segment of a label
     forbidden: np.ndarray  # (labels, labels), 0 or -inf
     forbidden_start: np.ndarray  # (labels,)
@@ -95,25 +96,15 @@ def _cut(space, i, theta):
 
 @implements("read_shared", SemiMarkovSpace)
 def _read_shared(space, shared, mu, work):
-    s = space.bounds.shape[0]
-    tables_of(space, s, shared, 0, work)
+    read_tables(space, shared, work)
     if mu > 0.0:
-        exponentiate(work.transition, mu, work.tables, work.vectors)
-        work.counts[:] = 0.0
-        work.end_counts[:] = 0.0
-    else:
-        work.tables[0, :s, :s] = work.transition
+        begin_counts(mu, True, work)
 
 
 @implements("best_own", SemiMarkovSpace)
 def _best_own(space, i, own, mass, parts, work):
-    length, end = space.lengths[i], work.ends[1]
-    _add_up(own, space.bounds, length, mass, work.running, work.terms)
-    _viterbi(length, mass, work)
-    last, closed = 0, work.closed[length]
-    for j in range(1, end.shape[0]):
-        last = j if closed[j] + end[j] > closed[last] + end[last] else last
-    return closed[last] + end[last], _trace(length, mass, last, parts, work)
+    _add_up(own, space.bounds, space.lengths[i], mass, work.running, work.terms)
+    return _viterbi(space.lengths[i], mass, parts, work)
 
 
 @implements("soft_own", SemiMarkovSpace)
@@ -126,13 +117,7 @@ def _soft_own(space, i, own, mu, weight, work):
     return value
 
 
-@implements("write_shared", SemiMarkovSpace)
-def _write_shared(space, shared, work):
-    s, factors, products = space.bounds.shape[0], work.tables[0], work.tables[2]
-    for i in range(s):
-        for j in range(s):
-            shared[i * s + j] = work.counts[i, j] + factors[i, j] * products[i, j]
-    shared[s * s :] = work.end_counts.reshape(-1)
+implements("write_shared", SemiMarkovSpace)(write_tables)
 
 
 @implements("cliques", SemiMarkovSpace)
@@ -163,7 +148,7 @@ def _clique_range(space):
 @compiled
 def count(length, most):
     """Number of spans of a sequence."""
-    short = min(length, most)
+    short = np.minimum(length, most)
     return short * length - short * (short - 1) // 2
 
 
@@ -196,8 +181,8 @@ def _add_up(own, bounds, length, mass, running, terms):
 
 
 @inlined
-def _viterbi(length, mass, work):
-    """closed_t and open_t of all positions, by maxima."""
+def _viterbi(length, mass, parts, work):
+    """closed_t and open_t of all positions, by maxima; the best score, and the number of parts of the best output."""
     terms, closed, opened, table = work.terms, work.closed, work.opened, work.tables[0]
     kept = work.tables[1] if mass.shape[0] > 0 else table
     (most, s), width = terms.shape[1:], closed.shape[1]
@@ -213,6 +198,10 @@ def _viterbi(length, mass, work):
             if mass.shape[0] > 0:
                 _keep(length, mass, t, most, s, table, kept)
             maxima(closed, t * width, s, kept, opened, t * width)
+    last, scores, end = 0, closed[length], work.ends[1]
+    for j in range(1, s):
+        last = j if scores[j] + end[j] > scores[last] + end[last] else last
+    return scores[last] + end[last], _trace(length, mass, last, parts, work)
 
 
 @compiled

@@ -11,27 +11,15 @@ from m3n.compiled.primitives.vector import add, broadcast, load, maximum, multip
 
 
 @compiled
-def copy(source, at, count, out):
-    """out[:count] = source[at : at + count], rows without padding in ``source``."""
+def copy(source, at, count, out, place):
+    """out[place : place + count] = source[at : at + count], flat arrays; padding is left alone."""
     if count < 4:
         for j in range(count):
-            out[j] = source.flat[at + j]
+            out[place + j] = source[at + j]
     else:
         for j in range(0, count, 4):
             c = min(j, count - 4)
-            store(out, c, load(source, at + c))
-
-
-@compiled
-def paste(source, out, at, count):
-    """out[at : at + count] = source[:count], rows without padding in ``out``."""
-    if count < 4:
-        for j in range(count):
-            out.flat[at + j] = source[j]
-    else:
-        for j in range(0, count, 4):
-            c = min(j, count - 4)
-            store(out, at + c, load(source, c))
+            store(out, place + c, load(source, at + c))
 
 
 @compiled

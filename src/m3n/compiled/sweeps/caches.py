@@ -19,7 +19,7 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.maps.kinds import add_part, clear_part, entries_of, join_support, score_part, spread_part
-from m3n.compiled.sweeps.visits import add_parts, use_of
+from m3n.compiled.sweeps.visits import add_parts, same, use_of
 
 
 class Caches(NamedTuple):
@@ -63,9 +63,7 @@ class Scratch(NamedTuple):
 @compiled
 def scratch(rows, caches, longest):
     """Memory for visits, with room for a list of ``longest`` differing parts."""
-    size, most = rows.sizes.max(), 0
-    for i in range(caches.used.shape[0]):
-        most = max(most, caches.first[i + 1] - caches.first[i])
+    size, most = rows.sizes.max(), np.diff(caches.first).max()
     integers = np.empty((3, size), np.int64)
     return Scratch(
         np.empty(size), np.zeros(size), np.zeros(size, np.bool_), integers[0], integers[1],
@@ -157,14 +155,8 @@ def move(rows, caches, i, scale, w, memory):
 def known_slot(caches, i, codes, length):
     """The slot that holds a list, or -1."""
     for slot in range(caches.first[i], caches.first[i] + caches.used[i]):
-        if caches.lengths[slot] == length:
-            start, equal = caches.starts[slot], True
-            for m in range(length):
-                if caches.parts[start + m] != codes[m]:
-                    equal = False
-                    break
-            if equal:
-                return slot
+        if caches.lengths[slot] == length and same(caches.parts[caches.starts[slot] :], codes, length):
+            return slot
     return -1
 
 

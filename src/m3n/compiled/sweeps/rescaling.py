@@ -21,105 +21,57 @@ from m3n.compiled.oracles.hooks import best, slack, slack_workspace, workspace
 from m3n.compiled.sweeps.visits import add_parts
 
 
-def _slack(costs):
-    kind = costs.instance_class if isinstance(costs, types.BaseNamedTuple) else type(costs)
-    return kind is SlackCosts
+def _either(margin, slack):
+    """A function that is ``slack`` if one of its arguments is ``SlackCosts``, and ``margin`` otherwise."""
+
+    def choose(*arguments):
+        kinds = (x.instance_class if isinstance(x, types.BaseNamedTuple) else type(x) for x in arguments[:2])
+        return slack if SlackCosts in kinds else margin
+
+    def function(*arguments):
+        return choose(*arguments)(*arguments)
+
+    overload(function, strict=False)(choose)
+    return function
 
 
-def label_costs(costs):
-    """The losses of labels."""
-    return costs.label if _slack(costs) else costs
+# The losses of labels.
+label_costs = _either(lambda costs: costs, lambda costs: costs.label)
 
+# The value of an output with this score and loss; ``base`` as ``base_of`` gives it.
+rescaled = _either(
+    lambda costs, score, base, loss: score,
+    lambda costs, score, base, loss: loss * (base + score),
+)
 
-def rescaled(costs, score, base, loss):
-    """The value of an output with this score and loss; ``base`` as ``base_of`` gives it."""
-    return loss * (base + score) if _slack(costs) else score
+# How often the features of an output with this loss count.
+factor = _either(lambda costs, loss: 1.0, lambda costs, loss: loss)
 
+# 1 - s(gold) of example i under slack rescaling.
+base_of = _either(lambda costs, i, theta: 0.0, lambda costs, i, theta: margin_base(costs, i, theta))
 
-def factor(costs, loss):
-    """How often the features of an output with this loss count."""
-    return loss if _slack(costs) else 1.0
+# theta += loss of example i, where the objective adds it.
+add_loss = _either(lambda costs, i, theta: add_costs(costs, i, theta, 1.0), lambda costs, i, theta: None)
 
+# ``add_parts`` of the gold output where features are counted from gold; else they cancel.
+add_gold = _either(
+    lambda costs, i, delta, marked, touched, size, amount: size,
+    lambda costs, i, delta, marked, touched, size, amount: add_parts(
+        delta, marked, touched, size, costs.gold[i], costs.gold_counts[i], amount
+    ),
+)
 
-def base_of(costs, i, theta):
-    """1 - s(gold) of example i under slack rescaling."""
-    return margin_base(costs, i, theta) if _slack(costs) else 0.0
+# Scratch memory for one sweep of ``most_violated``.
+workspace_for = _either(
+    lambda space, costs: workspace(space),
+    lambda space, costs: slack_workspace(space, costs),
+)
 
-
-def add_loss(costs, i, theta):
-    """theta += loss of example i, where the objective adds it."""
-    if not _slack(costs):
-        add_costs(costs, i, theta, 1.0)
-
-
-def add_gold(costs, i, delta, marked, touched, size, amount):
-    """``add_parts`` of the gold output where features are counted from gold; else they cancel."""
-    if _slack(costs):
-        size = add_parts(delta, marked, touched, size, costs.gold[i], costs.gold_counts[i], amount)
-    return size
-
-
-def workspace_for(space, costs):
-    """Scratch memory for one sweep of ``most_violated``."""
-    return slack_workspace(space, costs) if _slack(costs) else workspace(space)
-
-
-def most_violated(space, costs, i, theta, parts, work):
-    """The largest value of an output, and the number of its parts; ``theta`` as ``objective_scores`` gives it."""
-    return slack(space, costs, i, theta, parts, work) if _slack(costs) else best(space, i, theta, parts, work)
-
-
-@overload(label_costs)
-def _label_costs(costs):
-    return (lambda costs: costs.label) if _slack(costs) else (lambda costs: costs)
-
-
-@overload(rescaled)
-def _rescaled(costs, score, base, loss):
-    if _slack(costs):
-        return lambda costs, score, base, loss: loss * (base + score)
-    return lambda costs, score, base, loss: score
-
-
-@overload(factor)
-def _factor(costs, loss):
-    return (lambda costs, loss: loss) if _slack(costs) else (lambda costs, loss: 1.0)
-
-
-@overload(base_of)
-def _base_of(costs, i, theta):
-    if _slack(costs):
-        return lambda costs, i, theta: margin_base(costs, i, theta)
-    return lambda costs, i, theta: 0.0
-
-
-@overload(add_loss)
-def _add_loss(costs, i, theta):
-    if _slack(costs):
-        return lambda costs, i, theta: None
-    return lambda costs, i, theta: add_costs(costs, i, theta, 1.0)
-
-
-@overload(add_gold)
-def _add_gold(costs, i, delta, marked, touched, size, amount):
-    def from_gold(costs, i, delta, marked, touched, size, amount):
-        return add_parts(delta, marked, touched, size, costs.gold[i], costs.gold_counts[i], amount)
-
-    return from_gold if _slack(costs) else (lambda costs, i, delta, marked, touched, size, amount: size)
-
-
-@overload(workspace_for)
-def _workspace_for(space, costs):
-    if _slack(costs):
-        return lambda space, costs: slack_workspace(space, costs)
-    return lambda space, costs: workspace(space)
-
-
-@overload(most_violated)
-def _most_violated(space, costs, i, theta, parts, work):
-    if _slack(costs):
-        return lambda space, costs, i, theta, parts, work: slack(space, costs, i, theta, parts, work)
-    return lambda space, costs, i, theta, parts, work: best(space, i, theta, parts, work)
+# The largest value of an output, and the number of its parts; ``theta`` as ``objective_scores`` gives it.
+most_violated = _either(
+    lambda space, costs, i, theta, parts, work: best(space, i, theta, parts, work),
+    lambda space, costs, i, theta, parts, work: slack(space, costs, i, theta, parts, work),
+)
 
 
 @compiled

@@ -62,6 +62,15 @@ def add_parts(delta, marked, touched, size, parts, count, amount):
 
 
 @compiled
+def same(a, b, count):
+    """Whether two lists of parts agree."""
+    for m in range(count):
+        if a[m] != b[m]:
+            return False
+    return True
+
+
+@compiled
 def clear(delta, marked, touched, size):
     """Zero again, for the next example."""
     for k in range(size):

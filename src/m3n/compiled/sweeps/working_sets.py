@@ -20,7 +20,7 @@ from m3n.compiled.sweeps.rescaling import (
     rescaled,
     workspace_for,
 )
-from m3n.compiled.sweeps.visits import add_parts, clear, scatter
+from m3n.compiled.sweeps.visits import add_parts, clear, same, scatter
 
 
 class Sets(NamedTuple):
@@ -65,15 +65,6 @@ def include(sets, i, parts, count, loss, stamp):
 
 
 @compiled
-def same(a, b, count):
-    """Whether two lists of parts agree."""
-    for m in range(count):
-        if a[m] != b[m]:
-            return False
-    return True
-
-
-@compiled
 def rate(sets, costs, i, theta, scores):
     """Values of all slots of example i, from 0 on; the slot of the best, its value, and the average under alpha."""
     first, target, average = sets.first[i], 0, 0.0
@@ -90,10 +81,7 @@ def rate(sets, costs, i, theta, scores):
 @compiled
 def roomy(sets):
     """An array as long as the largest working set may be."""
-    most = 0
-    for i in range(sets.used.shape[0]):
-        most = max(most, sets.first[i + 1] - sets.first[i])
-    return np.empty(most)
+    return np.empty(np.diff(sets.first).max())
 
 
 @compiled
