@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 
 
 class Costs(NamedTuple):
@@ -94,13 +94,13 @@ def score_of(theta, parts, count):
     return total
 
 
-@compiled
+@inner
 def margin_base(costs, i, theta):
     """1 - s(gold) of example i, for slack rescaling."""
     return 1.0 - score_of(theta, costs.gold[i], costs.gold_counts[i])
 
 
-@compiled
+@inner
 def copy_gold(costs, i, parts):
     """The gold output of example i as an answer; its number of parts."""
     for m in range(costs.gold_counts[i]):

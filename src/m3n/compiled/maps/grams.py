@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.maps import ordinary
 from m3n.compiled.primitives.runs import add_lists, add_runs, grow_lists, grow_runs, sum_lists, sum_runs
 
@@ -181,7 +181,7 @@ def grow_all(rows, i, delta, scale, w):
     return growth
 
 
-@compiled
+@inner
 def square_of(rows, i, delta):
     """|F' delta|^2 of the expansions of example i, from kernel values among its units."""
     total = 0.0
@@ -198,7 +198,7 @@ def square_of(rows, i, delta):
     return total
 
 
-@compiled
+@inner
 def product(delta, a, b, width, mix):
     """Inner product of two rows of delta, whose labels may share features."""
     total = 0.0
@@ -212,7 +212,7 @@ def product(delta, a, b, width, mix):
     return total
 
 
-@compiled
+@inner
 def add_expansions(rows, i, delta, scale, out):
     """out += scale * F' delta of the expansions alone, four neighbouring rows of a Gram matrix at a time."""
     k, last = rows.first[i], rows.first[i + 1]
@@ -225,7 +225,7 @@ def add_expansions(rows, i, delta, scale, out):
         k += count
 
 
-@compiled
+@inner
 def add_four_rows(rows, first, count, g, delta, scale, out):
     """Up to four uses of Gram matrix g from ``first`` on: out += scale * their part of F' delta."""
     begin, size, width = rows.bases[g, 1], rows.bases[g, 2], rows.widths[rows.used[first]]
@@ -249,7 +249,7 @@ def add_four_rows(rows, first, count, g, delta, scale, out):
                 add_four(k0[low:high], k1[low:high], k2[low:high], k3[low:high], a0, a1, a2, a3, target)
 
 
-@compiled
+@inner
 def mixed(mix, amounts):
     """mix @ amounts."""
     out = np.zeros(amounts.shape)
@@ -260,14 +260,14 @@ def mixed(mix, amounts):
     return out
 
 
-@compiled
+@inner
 def add_row(values, amount, out):
     """out += amount * values."""
     for u in range(out.shape[0]):
         out[u] += amount * values[u]
 
 
-@compiled
+@inner
 def add_four(k0, k1, k2, k3, a0, a1, a2, a3, out):
     """out += a0 k0 + a1 k1 + a2 k2 + a3 k3."""
     for u in range(out.shape[0]):

@@ -10,7 +10,7 @@ from functools import wraps
 from numba import types
 from numba.extending import overload
 
-from m3n.compiled.jit import OPTIONS
+from m3n.compiled.jit import CHOSEN
 from m3n.compiled.maps import grams, ordinary
 
 ORDINARY = 5  # arrays that ``entries_of`` gives for ordinary rows
@@ -39,7 +39,7 @@ def _chosen(module_of):
         def function(first, *others):
             return getattr(module_of(first), name)(first, *others)
 
-        @overload(function, jit_options=OPTIONS, strict=False)
+        @overload(function, jit_options=CHOSEN, strict=False)
         def implementation(first, *others):
             return getattr(module_of(first), name).py_func
 
@@ -53,7 +53,7 @@ def entries_of(rows, i):
     return (grams.entries_of if _expanded(rows) else ordinary.entries_of).py_func(rows, i)
 
 
-@overload(entries_of, inline="always", jit_options=OPTIONS)
+@overload(entries_of, inline="always", jit_options=CHOSEN)
 def _entries_of(rows, i):
     return (grams.entries_of if _expanded(rows) else ordinary.entries_of).py_func
 

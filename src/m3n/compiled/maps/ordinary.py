@@ -8,11 +8,11 @@ and one for lists, as a function that decides for every entry takes twice as lon
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.primitives.runs import add_lists, add_runs, ask, grow_lists, grow_runs, sum_lists, sum_runs
 
 
-@compiled
+@inner
 def find(columns, first, j):
     """The weight of part j in the list that begins at ``first``; -1 if there is none."""
     k = first
@@ -103,7 +103,7 @@ def join_support(entries, r, j, support):
             join(at, at + 1, support)
 
 
-@compiled
+@inner
 def join(low, high, support):
     """Weights low..high-1 join the support, unless they are there."""
     for at in range(low, high):

@@ -12,7 +12,7 @@ columns at a time.
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.primitives.groups import loads, six, stores, two, within
 from m3n.compiled.primitives.runs import ask_run
 from m3n.compiled.primitives.vector import load, multiply, multiply_add, splat, store
@@ -40,7 +40,7 @@ def gather(low, high, pointers, indices, data, dense, out):
             _gather_group(first, stop, pointers, indices, data, last, dense, width - 4, out, two(0.0))
 
 
-@compiled
+@inner
 def _gather_narrow(low, high, pointers, indices, data, dense, out):
     for r in range(low, high):
         for j in range(out.shape[1]):
@@ -50,7 +50,7 @@ def _gather_narrow(low, high, pointers, indices, data, dense, out):
                 out[r, j] += data[e] * dense[indices[e], j]
 
 
-@compiled
+@inner
 def _gather_group(low, high, pointers, indices, data, last, dense, column, out, zero):
     """Up to 24 columns with six sums in registers, or up to eight with two. Beyond the last column they overlap."""
     width = dense.shape[1]
@@ -89,7 +89,7 @@ def scatter(low, high, starts, indices, data, dense, scale, out):
             _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out)
 
 
-@compiled
+@inner
 def _few(row):
     """Whether at most ``FEW`` numbers differ from zero."""
     used = 0
@@ -100,7 +100,7 @@ def _few(row):
     return True
 
 
-@compiled
+@inner
 def _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out):
     """Up to 24 columns. All is loaded before any is stored, so vectors that overlap store the same numbers."""
     width = dense.shape[1]
@@ -112,7 +112,7 @@ def _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out)
         stores(out, at, offsets, multiply_add(x, amounts, loads(out, at, offsets)))
 
 
-@compiled
+@inner
 def _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out):
     """One, two or three last columns: a vector that overlaps its neighbour and adds zero there."""
     width = dense.shape[1]
@@ -122,7 +122,7 @@ def _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out):
         store(out, at, multiply_add(splat(data[e]), x, load(out, at)))
 
 
-@compiled
+@inner
 def _scatter_each(indices, data, first, stop, dense, scale, r, out):
     """Number by number."""
     for j in range(dense.shape[1]):

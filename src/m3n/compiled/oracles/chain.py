@@ -14,14 +14,14 @@ Cost per token: O(labels^2). Memory: O(longest sequence x labels) besides the ar
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.primitives.padded import add_to, copy, maxima
 from m3n.compiled.primitives.vector import prefetch
 
 AHEAD = 16  # rows between asking for a number and using it
 
 
-@compiled
+@inner
 def viterbi(node, edge, mass, ends, tables, forward, scores, path):
     """The best score of one sequence; its labels (lowest at ties) are written to ``path``.
 
@@ -36,7 +36,7 @@ def viterbi(node, edge, mass, ends, tables, forward, scores, path):
         forward[0, 0, j] = node[j] + ends[0, j] if allowed else -np.inf
     for t in range(1, length):
         if not plain:
-            table = pair_table(edge, mass, t, labels, tables)
+            table = pair_table(edge, mass, t, labels, 0, labels, tables)
         maxima(forward, (t - 1) * width, labels, table, forward, t * width)
         copy(node, t * labels, labels, scores, 0)
         add_to(forward, t * width, scores)
@@ -47,7 +47,7 @@ def viterbi(node, edge, mass, ends, tables, forward, scores, path):
     path[length - 1] = last
     for t in range(length - 1, 0, -1):
         if not plain:
-            table = pair_table(edge, mass, t, labels, tables)
+            table = pair_table(edge, mass, t, labels, path[t], path[t] + 1, tables)
         f, source = forward[0, t - 1], 0
         for i in range(1, labels):
             source = i if f[i] + table[i, path[t]] > f[source] + table[source, path[t]] else source
@@ -55,7 +55,7 @@ def viterbi(node, edge, mass, ends, tables, forward, scores, path):
     return value
 
 
-@compiled
+@inner
 def pair_table(edge, mass, t, labels, tables):
     """tables[1] = transition + the edge scores between positions t - 1 and t; -inf without mass, if masses count."""
     at = (t - 1) * labels * labels
@@ -66,7 +66,7 @@ def pair_table(edge, mass, t, labels, tables):
     return tables[1]
 
 
-@compiled
+@inner
 def best_source(f, table, labels, label):
     """The best label before ``label``, the lowest at ties; f are the scores of prefixes."""
     source = 0

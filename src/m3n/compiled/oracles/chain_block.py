@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.oracles.chain import viterbi
 from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import exponentiate, soft_scaled
 from m3n.compiled.oracles.hooks import implements, in_steps, workspace
+from m3n.compiled.primitives.arrays import put
+from m3n.compiled.primitives.order import ascend
 from m3n.compiled.primitives.vector import padded
 
 
@@ -117,7 +119,7 @@ def write_tables(space, shared, work):
     for i in range(s):
         for j in range(s):
             shared[i * s + j] = work.counts[i, j] + factors[i, j] * products[i, j]
-    shared[s * s :] = work.end_counts.reshape(-1)
+    put(work.end_counts.reshape(-1), shared[s * s :])
 
 
 @implements("cliques", ChainSpace)
@@ -134,20 +136,20 @@ def _clique_range(space):
     return max((space.longest - 1) * space.labels, 1) * space.labels
 
 
-@compiled
+@inner
 def read_tables(space, shared, work):
     """Transition, start and end scores, with -inf where the structure forbids; tables[0] = transition."""
     s = space.labels
     for i in range(s):
         for j in range(s):
             work.transition[i, j] = shared[i * s + j] + space.forbidden[i, j]
+            work.tables[0, i, j] = work.transition[i, j]
     for j in range(s):
         work.ends[0, j] = shared[s * s + j] + space.forbidden_start[j]
         work.ends[1, j] = shared[s * s + s + j] + space.forbidden_end[j]
-    work.tables[0, :s, :s] = work.transition
 
 
-@compiled
+@inner
 def begin_counts(mu, scaled, work):
     """All marginals of shared tables are zero; where the recursion is scaled, ``tables`` are ready for it."""
     work.counts[:] = 0.0
@@ -158,7 +160,7 @@ def begin_counts(mu, scaled, work):
         work.tables[:] = 0.0  # nothing is left to multiply
 
 
-@compiled
+@inner
 def all_parts(space, i, parts):
     """From the labels of a sequence to all of its parts, in ascending order; their number.
 
@@ -180,7 +182,7 @@ def all_parts(space, i, parts):
         for t in range(length - 1):
             parts[count] = at + s * s + 2 * s + (t * s + parts[t] - t * s) * s + parts[t + 1] - (t + 1) * s
             count += 1
-    parts[length : 2 * length - 1].sort()
+    ascend(parts, length, 2 * length - 1)
     return count
 
 
@@ -189,5 +191,5 @@ def list_parts(space, labelling, out):
     """The parts of every sequence of a packed batch, one row each."""
     for i in range(out.shape[0]):
         first, length = space.offsets[i], space.offsets[i + 1] - space.offsets[i]
-        out[i, :length] = labelling[first : first + length]
+        put(labelling[first : first + length], out[i])
         all_parts(space, i, out[i])

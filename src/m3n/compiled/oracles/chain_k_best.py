@@ -15,7 +15,7 @@ labels x (labels + k)).
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.oracles.chain import viterbi
 from m3n.compiled.oracles.chain_block import read_tables
 from m3n.compiled.oracles.driver import rows_of
@@ -54,7 +54,7 @@ def k_best(space, arrays, first, shared, low, high, values, labellings):
                 _trace(rows, transition, end, extra, lists, places, used, counts, r, path)
 
 
-@compiled
+@inner
 def _begin(forward, best, length, lists, places, counts):
     """Lists with the best prefix each; those of the first position are complete."""
     for t in range(length + 1):
@@ -65,7 +65,7 @@ def _begin(forward, best, length, lists, places, counts):
             counts[1, t, j] = t == 0
 
 
-@compiled
+@inner
 def _extend(rows, transition, end, extra, lists, places, used, counts):
     """Make the list at the end of the sequence longer by one, and before that the lists that it depends on."""
     length, k = rows.shape[0], lists.shape[2]
@@ -85,7 +85,7 @@ def _extend(rows, transition, end, extra, lists, places, used, counts):
         _append(rows, transition, end, extra, lists, places, used, counts, s, stack[s])
 
 
-@compiled
+@inner
 def _open(rows, transition, end, extra, lists, places, used, counts, t, j):
     """Find out where the best prefix of (t, j) came from."""
     used[t, j] = 0
@@ -94,7 +94,7 @@ def _open(rows, transition, end, extra, lists, places, used, counts, t, j):
     used[t, j, source] = 1
 
 
-@compiled
+@inner
 def _append(rows, transition, end, extra, lists, places, used, counts, t, j):
     """Append the best prefix that is not in the list (t, j) yet, or mark the list as complete."""
     source, score = _next(rows, transition, end, extra, lists, used, counts, t, j)
@@ -108,7 +108,7 @@ def _append(rows, transition, end, extra, lists, places, used, counts, t, j):
     counts[0, t, j] += 1
 
 
-@compiled
+@inner
 def _next(rows, transition, end, extra, lists, used, counts, t, j):
     """The label before (t, j) whose next unused prefix is the best to continue, and the score of doing so."""
     length, labels = rows.shape
@@ -124,7 +124,7 @@ def _next(rows, transition, end, extra, lists, used, counts, t, j):
     return source, best + rows[t, j] if t < length else best
 
 
-@compiled
+@inner
 def _trace(rows, transition, end, extra, lists, places, used, counts, rank, path):
     """The labels of the output that has a rank."""
     k, label = lists.shape[2], 0

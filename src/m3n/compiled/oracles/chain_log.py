@@ -12,13 +12,13 @@ import math
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import inlined, inner
 from m3n.compiled.primitives.exponential import exp
 
 NEGLIGIBLE = -45.0  # exp(-45) = 3e-20: added to a sum >= 1 it changes nothing
 
 
-@compiled
+@inner
 def soft_log(node, edge, mu, weight, work):
     """The exp-oracle of one sequence in the log domain; exact at any temperature, -inf entries included.
 
@@ -75,7 +75,7 @@ def _leads(transition, unknown, lead):
                     lead[i, k] = max(lead[i, k], transition[i, j] - transition[k, j])
 
 
-@compiled
+@inner
 def _active_rows(f, lead, mu, active):
     """Labels i whose f(i) + transition_ij comes near the best one for some j; returns how many."""
     best = 0
@@ -137,7 +137,7 @@ def _log_retreat(f, active, transition, edge, pair, mu, norm, x, p, out, counts)
                 edge[pair, i, j] = x[j]
 
 
-@compiled
+@inner
 def _pair_scores(f, transition, edge, pair, i, x):
     """x(j) = f(i) + transition_ij (+ edge)."""
     for j in range(x.shape[0]):

@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.primitives.padded import add_products, copy, product
 from m3n.compiled.primitives.vector import (
     add,
@@ -83,7 +83,7 @@ def exponentiate(transition, mu, tables, vectors):
     vectors[1, labels:] = -np.inf
 
 
-@compiled
+@inner
 def _forward(node, transition, mu, sequences, tables, vectors):
     """a_t and pre_t of one sequence; returns its value, or NaN if underflow might matter."""
     labels, width = transition.shape[0], tables.shape[1]
@@ -113,7 +113,7 @@ def _forward(node, transition, mu, sequences, tables, vectors):
     return value + mu * math.log(scale)
 
 
-@compiled
+@inner
 def _exponentials(node, labels, mu, vectors, out):
     """The first factor of a_t at all positions, ahead of the recursion as none waits for another; the sum of tops."""
     width, value, t = out.shape[1], 0.0, 0
@@ -126,7 +126,7 @@ def _exponentials(node, labels, mu, vectors, out):
     return value
 
 
-@compiled
+@inner
 def _exponential_row(node, labels, t, mu, higher, vectors, out):
     """One row, wherever it lies, through a copy."""
     width = out.shape[1]
@@ -134,7 +134,7 @@ def _exponential_row(node, labels, t, mu, higher, vectors, out):
     return _exponential_of(vectors, 0, vectors, width if t > 0 else 3 * width, mu, higher, out, t * width)
 
 
-@compiled
+@inner
 def _exponential_of(scores, at, vectors, shift, mu, higher, out, place):
     """out_t(j) = exp((score_t(j) - top_t)/mu - higher); returns top_t.
 
@@ -153,7 +153,7 @@ def _exponential_of(scores, at, vectors, shift, mu, higher, out, place):
     return top
 
 
-@compiled
+@inner
 def _backward(node, weight, sequences, tables, vectors, labels):
     """Marginals times the weight into ``node``; sum_t a_{t-1}(i) p_t(j)/pre_t(j) is added to tables[2]."""
     length, width = node.shape[0] // labels, tables.shape[1]
@@ -176,7 +176,7 @@ def _backward(node, weight, sequences, tables, vectors, labels):
     add_products(forward, pre, length, labels, tables[2])
 
 
-@compiled
+@inner
 def _weigh(pre, inverse, forward, at):
     """forward(j) *= inverse pre(j); returns the sum and the least inverse pre(j)."""
     mass, least = splat(0.0), splat(1.0)
@@ -188,7 +188,7 @@ def _weigh(pre, inverse, forward, at):
     return total(mass), lowest(least)
 
 
-@compiled
+@inner
 def _unreachable(node, t, transition, inverse, pre):
     """Whether every label with too small a pre_t is one that no allowed prefix leads to; its pre_t becomes 0.
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import add_costs, copy_gold, margin_base
 from m3n.compiled.oracles.chain import best_source, pair_table
 from m3n.compiled.oracles.chain_block import ChainSpace, all_parts, read_tables
@@ -41,7 +41,7 @@ class SlackScratch(NamedTuple):
     ends: np.ndarray  # (2, labels): start and end scores
 
 
-@compiled
+@inner
 def slack_scratch(space, levels):
     """Memory for sequences whose largest losses are these, in units."""
     s, width, rows = space.labels, padded(space.labels), (np.diff(space.offsets) * (levels + 1)).max()
@@ -92,7 +92,7 @@ def slack(space, arrays, first, shared, losses, units, levels, gold, low, high, 
         values[i], found[i] = best_product(*own, 1.0 - gold[i], units[i], levels[i], work, path)
 
 
-@compiled
+@inner
 def best_product(node, edge, base, unit, levels, work, path):
     """The largest ell(y) (base + s(y)) of one sequence, its loss; its labels go to ``path`` if it is positive.
 
@@ -108,7 +108,7 @@ def best_product(node, edge, base, unit, levels, work, path):
             for j in range(labels):
                 forward[work.steps[j], j] = node[j] + start[j]
         else:
-            table = pair_table(edge, edge[:0], t, labels, tables) if edge.shape[0] > 0 else tables[0]
+            table = pair_table(edge, edge[:0], t, labels, 0, labels, tables) if edge.shape[0] > 0 else tables[0]
             _extend(node, t, reach, stride, table, forward, work.scores, work.steps)
         reach += more
     value, level, last = _largest(forward, (length - 1) * stride, reach, work.ends[1], base, unit)
@@ -118,7 +118,7 @@ def best_product(node, edge, base, unit, levels, work, path):
     return value, 0.0
 
 
-@compiled
+@inner
 def _steps(losses, t, labels, unit, steps):
     """The losses of all labels at position t in units; the largest."""
     most = 0
@@ -128,7 +128,7 @@ def _steps(losses, t, labels, unit, steps):
     return most
 
 
-@compiled
+@inner
 def _extend(node, t, reach, stride, table, forward, scores, steps):
     """Position t from position t - 1, one row for every loss that some prefix has."""
     labels, width = steps.shape[0], forward.shape[1]
@@ -140,7 +140,7 @@ def _extend(node, t, reach, stride, table, forward, scores, steps):
                 forward[t * stride + e + steps[j], j] = scores[j] + node[t * labels + j]
 
 
-@compiled
+@inner
 def _largest(forward, first, reach, end, base, unit):
     """The largest product, its loss in units and its last label; 0 if none is positive, NaN if there is one."""
     value, level, last = 0.0, 0, 0
@@ -154,7 +154,7 @@ def _largest(forward, first, reach, end, base, unit):
     return value, level, last
 
 
-@compiled
+@inner
 def _trace(edge, length, unit, stride, level, work, path):
     """The best labels before the last one, which is known; returns the loss of the output."""
     loss, labels, tables = 0.0, work.steps.shape[0], work.tables
@@ -163,6 +163,8 @@ def _trace(edge, length, unit, stride, level, work, path):
         loss += own
         level -= steps_of(own, unit)
         if t > 0:
-            table = pair_table(edge, edge[:0], t, labels, tables) if edge.shape[0] > 0 else tables[0]
+            table = tables[0]
+            if edge.shape[0] > 0:
+                table = pair_table(edge, edge[:0], t, labels, path[t], path[t] + 1, tables)
             path[t - 1] = best_source(work.forward[(t - 1) * stride + level], table, labels, path[t])
     return loss

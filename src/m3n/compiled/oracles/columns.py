@@ -16,13 +16,13 @@ import math
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import inlined, inner
 from m3n.compiled.oracles.chain_scaled import SAFE
 from m3n.compiled.primitives.exponential import exp
 from m3n.compiled.primitives.logarithm import log
 
 
-@compiled
+@inner
 def warm_up(g, count, mu, a):
     """a = exp(g/mu)."""
     inverse = 1.0 / mu
@@ -30,7 +30,7 @@ def warm_up(g, count, mu, a):
         a[x] = exp(g[x] * inverse)
 
 
-@compiled
+@inner
 def take_logarithms(pre, tops, count, width, mu, f):
     """f from pre; whether all of it is safe. The rows are ``width`` long, of which ``count`` are states."""
     for y in range(width):
@@ -73,7 +73,7 @@ def _largest_and_total(g, sources, first, after, steps, at, stride, mu):
     return top, total
 
 
-@compiled
+@inner
 def take_ratios(p, count, pre):
     """pre becomes p/pre, and -1 where it was not safe though p is positive; whether there are none of these."""
     for y in range(count):

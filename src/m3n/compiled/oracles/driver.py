@@ -10,7 +10,7 @@ Example i has the parts first[k, i]..first[k, i + 1]-1 of own array k.
 import numpy as np
 from numba.extending import overload
 
-from m3n.compiled.jit import OPTIONS, compiled
+from m3n.compiled.jit import CHOSEN, compiled, inner
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.hooks import best as best_of
 from m3n.compiled.oracles.hooks import read_shared, workspace, write_shared
@@ -23,7 +23,7 @@ def hard(space, arrays, lengths, before, first, room, most, low, high, values, p
 
     No output has more than ``most`` parts.
     """
-    work, theta, parts = workspace(space), np.empty(lengths[:, low:high].sum(axis=0).max()), np.empty(most, np.int64)
+    work, theta, parts = workspace(space), np.empty(longest(lengths, low, high)), np.empty(most, np.int64)
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
         values[i], number = best_of(space, i, theta[:size], parts, work)
@@ -33,7 +33,7 @@ def hard(space, arrays, lengths, before, first, room, most, low, high, values, p
 @compiled
 def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, values, counts):
     """Exp-oracle of examples low..high-1: marginals times weights into ``counts``, where shared arrays are added up."""
-    work, theta = workspace(space), np.empty(lengths[:, low:high].sum(axis=0).max())
+    work, theta = workspace(space), np.empty(longest(lengths, low, high))
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
         values[i] = soft_of(space, i, theta[:size], mu, work)
@@ -56,14 +56,14 @@ def soft_one(space, i, theta, mu):
     return soft_of(space, i, theta, mu, workspace(space))
 
 
-@compiled
+@inner
 def keep(parts, number, packed, first, after):
     """As many parts as there is room for from ``first`` on, -1 for those that are missing."""
     for k in range(after - first):
         packed[first + k] = parts[k] if k < number else -1
 
 
-@compiled
+@inner
 def gather(arrays, lengths, before, first, i, theta):
     """The own theta of example i; its length."""
     for k in range(len(arrays)):
@@ -100,7 +100,7 @@ def rows_of(arrays, first, i, k=0):
     return tuple(array[start[i] : start[i + 1]] for array, start in zip(arrays, first[k:], strict=True))
 
 
-@overload(rows_of, jit_options=OPTIONS)
+@overload(rows_of, jit_options=CHOSEN)
 def _rows_of(arrays, first, i, k=0):
     def only(arrays, first, i, k=0):
         return (arrays[0][first[k, i] : first[k, i + 1]],)
@@ -128,5 +128,19 @@ def locate(parts, counts, lengths, before, first, places, owners):
                     places[ends[k]], owners[ends[k]] = parts[i, m] - before[k, i] + first[k, i], i
                 ends[k] += 1
         if not fill:
-            ends = np.cumsum(ends) - ends
+            total = 0
+            for k in range(last + 1):
+                total, ends[k] = total + ends[k], total
     return ends
+
+
+@inner
+def longest(lengths, low, high):
+    """The length of the longest theta of examples low..high-1."""
+    found = 0
+    for i in range(low, high):
+        size = 0
+        for k in range(lengths.shape[0]):
+            size += lengths[k, i]
+        found = max(found, size)
+    return found

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.oracles.elimination_links import add_link, add_row, first_top, row_top, shift_row, sum_link
 from m3n.compiled.oracles.elimination_pairs import (
     exponentiate_matrices,
@@ -107,7 +107,7 @@ def scratch_for(programme, entries, width):
     )
 
 
-@compiled
+@inner
 def hard_one(programme, shape, theta, mass, path, scratch):
     """The best score of one example; its labels (lowest at ties) are written to ``path``.
 
@@ -133,7 +133,7 @@ def hard_one(programme, shape, theta, mass, path, scratch):
     return value
 
 
-@compiled
+@inner
 def soft_one(programme, shape, theta, mu, weight, counts, scratch):
     """mu log sum exp(score/mu) of one example; its marginals times the weight are written over ``theta``.
 
@@ -242,7 +242,7 @@ def condition(count, width, at, m, labels, mu, tables, messages, inverses):
     return top
 
 
-@compiled
+@inner
 def place(programme, spans, begins, low, i, bases):
     """Where the arrays of example i begin, if those of example ``low`` begin at ``begins``."""
     for a in range(bases.shape[0]):

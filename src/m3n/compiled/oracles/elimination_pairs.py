@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.oracles.chain_scaled import SAFE, SMALL
 from m3n.compiled.oracles.elimination_links import LEAST, first_top, row_top
 from m3n.compiled.primitives.padded import add_products, add_to, copy, maxima, product
@@ -85,7 +85,7 @@ def pairs_for(forests, labels, slots):
     )
 
 
-@compiled
+@inner
 def lay_matrix(matrix, theta, at, labels, turned):
     """A shared table of theta as a padded matrix, or its transpose."""
     for i in range(labels):
@@ -93,7 +93,7 @@ def lay_matrix(matrix, theta, at, labels, turned):
             matrix[i, j] = theta[at + (j * labels + i if turned else i * labels + j)]
 
 
-@compiled
+@inner
 def lay_matrices(forests, shape, theta, bases, labels, pairs):
     """The matrices that a shape uses, those of any shape if it is -1."""
     for k in range(forests.used.shape[0]):
@@ -101,7 +101,7 @@ def lay_matrices(forests, shape, theta, bases, labels, pairs):
             lay_matrix(pairs.matrices[k], theta, bases[forests.arrays[k // 2]], labels, k % 2 == 1)
 
 
-@compiled
+@inner
 def exponentiate_matrices(forests, shape, labels, mu, pairs):
     """T becomes E, with its transpose; column maxima; products are 0.
 
@@ -129,7 +129,7 @@ def exponentiate_matrices(forests, shape, labels, mu, pairs):
             pairs.products[k] = 0.0
 
 
-@compiled
+@inner
 def sum_matrices(forests, shape, labels, tallies, pairs, counts):
     """The expected counts of all pairs that met their matrix since it was made."""
     for k in range(forests.used.shape[0]):
@@ -140,7 +140,7 @@ def sum_matrices(forests, shape, labels, tallies, pairs, counts):
                     counts[at + (j * labels + i if k % 2 else i * labels + j)] += matrix[i, j] * products[i, j]
 
 
-@compiled
+@inner
 def hard_forest(variables, links, first, last, theta, node, labels, path, pairs):
     """The best score of one example, buckets first..last-1; its labels (lowest at ties) are written to ``path``.
 
@@ -167,7 +167,7 @@ def hard_forest(variables, links, first, last, theta, node, labels, path, pairs)
     return value
 
 
-@compiled
+@inner
 def soft_forest(variables, links, groups, first, last, theta, node, labels, mu, weight, pairs):
     """The exp-oracle of one example: its value, or NaN if underflow might matter, and then ``theta`` stays as it was.
 
@@ -195,7 +195,7 @@ def soft_forest(variables, links, groups, first, last, theta, node, labels, mu, 
     return value
 
 
-@compiled
+@inner
 def collect(links, first, last, labels, mu, pairs):
     """a_v and pre_v of all variables of one example; its value, or NaN."""
     scores, inward, forward, pre, width = pairs.scores, pairs.inward, pairs.forward, pairs.pre, pairs.row.shape[0]
@@ -225,7 +225,7 @@ def collect(links, first, last, labels, mu, pairs):
     return value + mu * math.log(scale)
 
 
-@compiled
+@inner
 def weigh(scores, inward, at, width, mu, top, higher, forward):
     """a = exp((score - top)/mu - higher) inward; its sum, and the least of ``inward``."""
     lower, colder, mass, least = splat(top + mu * higher), splat(1.0 / mu), splat(0.0), splat(1.0)
@@ -238,7 +238,7 @@ def weigh(scores, inward, at, width, mu, top, higher, forward):
     return total(mass), lowest(least)
 
 
-@compiled
+@inner
 def retreat(parent, matrix, at, labels, weight, pairs):
     """The marginals of one variable over its scores, from those of its neighbour."""
     scores, forward, pre, width = pairs.scores, pairs.forward, pairs.pre, pairs.row.shape[0]

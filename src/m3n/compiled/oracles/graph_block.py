@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import inner
 from m3n.compiled.oracles.elimination import (
     MEMBERS,
     TABLE,
@@ -36,6 +36,7 @@ from m3n.compiled.oracles.elimination_pairs import (
     sum_matrices,
 )
 from m3n.compiled.oracles.hooks import implements
+from m3n.compiled.primitives.order import ascend
 
 
 class GraphSpace(NamedTuple):
@@ -104,7 +105,7 @@ def _soft(space, i, theta, mu, work):
     return _soft_of(space, i, theta, mu, work)
 
 
-@compiled
+@inner
 def _best_of(space, i, theta, parts, work):
     programme, forests, k = space.programme, space.forests, space.shapes[i]
     bases, labels = work.scratch.bases, programme.labels
@@ -118,7 +119,7 @@ def _best_of(space, i, theta, parts, work):
     return value, _all_parts(space, i, bases, parts)
 
 
-@compiled
+@inner
 def _worst_of(space, i, theta, mass, parts, work):
     """The best output on the support if all scores are negated."""
     bases = work.scratch.bases
@@ -129,7 +130,7 @@ def _worst_of(space, i, theta, mass, parts, work):
     return -value, _all_parts(space, i, bases, parts)
 
 
-@compiled
+@inner
 def _soft_of(space, i, theta, mu, work):
     programme, forests, k, counts = space.programme, space.forests, space.shapes[i], work.counts
     bases, labels, value = work.scratch.bases, programme.labels, np.nan
@@ -151,7 +152,7 @@ def _soft_of(space, i, theta, mu, work):
     return value
 
 
-@compiled
+@inner
 def _place(programme, spans, i, bases):
     """Where the arrays of example i begin in its local theta."""
     at = 0
@@ -160,7 +161,7 @@ def _place(programme, spans, i, bases):
         at += programme.sizes[a] * (1 if programme.shared[a] else spans[a, i + 1] - spans[a, i])
 
 
-@compiled
+@inner
 def _all_parts(space, i, bases, parts):
     """From the labels of an output to its parts, in ascending order; their number."""
     programme, shape, nodes = space.programme, space.shapes[i], space.spans[0, i + 1] - space.spans[0, i]
@@ -171,7 +172,7 @@ def _all_parts(space, i, bases, parts):
     for f in range(programme.factor_starts[shape], programme.factor_starts[shape + 1]):
         array, code = factors[f, 0], 0
         if array != before:
-            parts[first:count].sort()
+            ascend(parts, first, count)
             before, row, first = array, 0, count
         for k in range(factors[f, 1], factors[f + 1, 1]):
             v = programme.scopes[k]
@@ -179,5 +180,5 @@ def _all_parts(space, i, bases, parts):
         parts[count] = bases[array] + code + (0 if programme.shared[array] else row * programme.sizes[array])
         row += 1
         count += 1
-    parts[first:count].sort()
+    ascend(parts, first, count)
     return count

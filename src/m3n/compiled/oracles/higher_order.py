@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import inlined, inner
 from m3n.compiled.primitives.vector import add, broadcast, load, maximum, splat, store
 
 
@@ -42,13 +42,13 @@ class Machine(NamedTuple):
     parts: np.ndarray  # (leads + steps, order) positions in the shared tables, -1 where there are fewer
 
 
-@compiled
+@inner
 def four(count):
     """The next multiple of four: whole vectors."""
     return (count + 3) // 4 * 4
 
 
-@compiled
+@inner
 def padded_steps(machine):
     """Number of steps if the rows of all blocks are padded to whole vectors."""
     total = 0
@@ -58,7 +58,7 @@ def padded_steps(machine):
     return total
 
 
-@compiled
+@inner
 def score_steps(parts, shared, out):
     """Scores of all leads and steps, from the shared tables written one after another."""
     for k in range(parts.shape[0]):
@@ -68,7 +68,7 @@ def score_steps(parts, shared, out):
                 out[k] += shared[parts[k, m]]
 
 
-@compiled
+@inner
 def spread_steps(parts, counts, out):
     """Add what leads and steps have to the shared tables: the adjoint of ``score_steps``."""
     for k in range(parts.shape[0]):
@@ -108,7 +108,7 @@ def viterbi(machine, node, mass, length, work):
     return best
 
 
-@compiled
+@inner
 def _keep(levels, order, mass, t, scores, kept):
     """Scores of the leads or steps of position t into ``kept``, -inf for those without mass."""
     low, high, shift = levels[order], scores.shape[0], 0
@@ -120,7 +120,7 @@ def _keep(levels, order, mass, t, scores, kept):
         kept[k] = scores[k] if mass[k + shift] > 0.0 else -np.inf
 
 
-@compiled
+@inner
 def begin(levels, parent, scores, forward, t):
     """The states of level t + 1, each from its parent."""
     first, target = levels[t], forward[t]
@@ -130,7 +130,7 @@ def begin(levels, parent, scores, forward, t):
             target[s] += forward[t - 1, parent[first + s]]
 
 
-@compiled
+@inner
 def _best_steps(sources, source_first, target_first, target_end, scores, at, before, target):
     """target(y) = max over sources x of before(x) + step(x, y), -inf without a source; steps begin at scores[at]."""
     target[:] = -np.inf
@@ -140,7 +140,7 @@ def _best_steps(sources, source_first, target_first, target_end, scores, at, bef
         at += (source_first[b + 1] - source_first[b]) * count
 
 
-@compiled
+@inner
 def block_maxima(x, sources, first, after, matrix, at, count, out, low):
     """out[low + c] = max over k of x[sources[k]] + matrix[at + (k - first) count + c], first <= k < after, c < count.
 

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import inner
 from m3n.compiled.oracles.higher_order import Machine, padded_steps, score_steps, spread_steps, viterbi
 from m3n.compiled.oracles.higher_order_soft import add_counts, backward, exponentiate, forward
 from m3n.compiled.oracles.hooks import implements, in_steps
+from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.primitives.order import ascend
 
 
@@ -46,7 +47,7 @@ class HigherOrderScratch(NamedTuple):
 
 @implements("workspace", HigherOrderSpace)
 def _workspace(space):
-    longest, items, s = space.lengths.max(), space.machine.parts.shape[0], space.machine.labels
+    longest, items, s = largest(space.lengths), space.machine.parts.shape[0], space.machine.labels
     rows, vectors = np.zeros((3, longest, space.widest + 4)), np.zeros((3, space.widest + 4))
     steps, scores, ends = np.zeros((2, padded_steps(space.machine))), np.empty((2, items)), np.empty((2, s))
     numbers = np.empty((2, longest), np.int64)
@@ -65,7 +66,7 @@ def _cut(space, i, theta):
 def _read_shared(space, shared, mu, work):
     s = space.machine.labels
     score_steps(space.machine.parts, shared, work.scores)
-    work.end[:] = shared[(s + 1) * s : (s + 2) * s]
+    put(shared[(s + 1) * s : (s + 2) * s], work.end)
     if mu > 0.0:
         exponentiate(space.machine, mu, work)
         work.products[:] = 0.0
@@ -92,7 +93,7 @@ def _write_shared(space, shared, work):
     add_counts(space.machine, work.factors, work.products, work.counts)
     shared[:] = 0.0
     spread_steps(space.machine.parts, work.counts, shared)
-    shared[(s + 1) * s : (s + 2) * s] = work.ends
+    put(work.ends, shared[(s + 1) * s :])
 
 
 @implements("cliques", HigherOrderSpace)
@@ -115,10 +116,10 @@ def _cliques(space, i, parts, out):
 def _clique_range(space):
     leads = space.machine.label.shape[0]
     steps = space.machine.parts.shape[0] - leads
-    return leads + max(space.lengths.max() - space.machine.order, 0) * steps
+    return leads + max(largest(space.lengths) - space.machine.order, 0) * steps
 
 
-@compiled
+@inner
 def _all_parts(machine, length, path, used, parts):
     """The parts of an output in ascending order, and their number; the labels alone if there is no room for more."""
     s, shared, count = machine.labels, length * machine.labels, length
@@ -138,7 +139,7 @@ def _all_parts(machine, length, path, used, parts):
     return count
 
 
-@compiled
+@inner
 def _lead(machine, t, state, label):
     """The lead from a state of level t to the one with one more label."""
     lead = machine.levels[t]
@@ -147,7 +148,7 @@ def _lead(machine, t, state, label):
     return lead
 
 
-@compiled
+@inner
 def _step(machine, block, state, label):
     """The number of the step from a state to the one with this newest label, steps counted from 0, and that state."""
     leads, row, target = machine.levels[machine.order - 1], 0, machine.target_first[block]

@@ -13,15 +13,16 @@ an exponential and a logarithm per state.
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import inlined, inner
 from m3n.compiled.oracles.chain_scaled import SAFE
 from m3n.compiled.oracles.columns import divide_column, sum_column, take_logarithms, take_ratios, warm_up
 from m3n.compiled.oracles.higher_order import begin, block_maxima, four
+from m3n.compiled.primitives.arrays import put
 from m3n.compiled.primitives.exponential import exp, normalise
 from m3n.compiled.primitives.vector import broadcast, load, multiply_add, splat, store, total
 
 
-@compiled
+@inner
 def exponentiate(machine, mu, work):
     """factors = T, block by block, rows padded by zeros; tops = the column maxima that were taken out of it."""
     scores, factors, zero, tops, inverse, place = work.scores, work.factors, work.before, work.tops, 1.0 / mu, 0
@@ -43,7 +44,7 @@ def exponentiate(machine, mu, work):
             place += four(count)
 
 
-@compiled
+@inner
 def add_counts(machine, factors, products, counts):
     """Steps have T times the sum over all positions of a(x) p(y)/pre(y)."""
     place, at = 0, machine.label.shape[0]
@@ -56,7 +57,7 @@ def add_counts(machine, factors, products, counts):
             place += four(count)
 
 
-@compiled
+@inner
 def forward(machine, node, mu, work):
     """The value; ``work.p`` are then the probabilities of the last state, all 0 if no output is allowed."""
     length, order, levels, label = node.shape[0] // machine.labels, machine.order, machine.levels, machine.label
@@ -87,7 +88,7 @@ def forward(machine, node, mu, work):
     return value + normalise(last, count, mu)
 
 
-@compiled
+@inner
 def _add_node(node, label, f):
     """f(y) += node(label of y); returns the largest."""
     top = -np.inf
@@ -97,7 +98,7 @@ def _add_node(node, label, f):
     return top
 
 
-@compiled
+@inner
 def _products(sources, source_first, target_first, target_end, factors, warm, pre):
     """pre = a T, block by block."""
     place = 0
@@ -108,7 +109,7 @@ def _products(sources, source_first, target_first, target_end, factors, warm, pr
         place += (source_first[b + 1] - source_first[b]) * width
 
 
-@compiled
+@inner
 def _block_product(x, sources, first, after, matrix, at, width, out, low):
     """out[low + c] = sum over k of x[sources[k]] matrix[at + (k - first) width + c], for c < width, a multiple of four.
 
@@ -146,7 +147,7 @@ def _block_product(x, sources, first, after, matrix, at, width, out, low):
         store(out, low + d, s1)
 
 
-@compiled
+@inner
 def _open_again(machine, scores, before, mu, pre, closed):
     """closed_t where pre_t is not safe."""
     for s in range(machine.block_of.shape[0]):
@@ -167,7 +168,7 @@ def _steps_to(machine, state):
     return machine.source_first[b], machine.source_first[b + 1], at, count
 
 
-@compiled
+@inner
 def backward(machine, node, mu, weight, work):
     """Marginals from the probabilities of the last state, times the weight; those of nodes over their scores."""
     length, order, levels, label = node.shape[0] // machine.labels, machine.order, machine.levels, machine.label
@@ -192,10 +193,10 @@ def backward(machine, node, mu, weight, work):
             if not take_ratios(p, after - first, pre[t]):
                 _retreat_again(machine, work.scores, work.closed[t - 1], mu, p, pre[t], before, work.counts)
             _retreat(*blocks, work.factors, work.products, warm[t - 1], pre[t], before)
-        p[:] = before
+        put(before, p)
 
 
-@compiled
+@inner
 def _retreat_again(machine, scores, closed, mu, p, ratios, before, counts):
     """Columns that were not safe are added to ``counts`` and ``before``; their ratios become 0."""
     for s in range(machine.block_of.shape[0]):
@@ -205,7 +206,7 @@ def _retreat_again(machine, scores, closed, mu, p, ratios, before, counts):
             divide_column(p[s], closed, machine.sources, first, after, scores, at, count, mu, before, counts)
 
 
-@compiled
+@inner
 def _retreat(sources, source_first, target_first, target_end, factors, products, warm, ratios, before):
     """before(x) += a(x) sum_y T_xy ratio(y); a(x) ratio(y) is added to ``products``."""
     place = 0

@@ -17,6 +17,8 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
+from m3n.compiled.jit import FOREIGN
+
 ORACLES = {  # what the compiled form of an oracle needs
     "hard": ("workspace", "best"),
     "soft": ("workspace", "soft"),
@@ -48,7 +50,7 @@ def _hook(interpreted: Callable[..., Any]) -> Callable[..., Any]:
     def choose(space, *others):
         return _IMPLEMENTATIONS[interpreted.__name__, space.instance_class] if _compiled(space) else None
 
-    overload(interpreted, strict=False)(choose)
+    overload(interpreted, jit_options=FOREIGN, strict=False)(choose)
     return interpreted
 
 

@@ -31,7 +31,7 @@ Cost of a round: O(edges labels^2), twice.
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.primitives.vector import add, broadcast, highest, load, maximum, splat, store
 
 PATIENCE = 5  # rounds without progress before giving up
@@ -202,7 +202,7 @@ def _given(node, tables, step, first, incident, ends, turned, begin, s, last, sc
             score[x] += tables[np.uint64(e * step + x * across + other * along)]
 
 
-@compiled
+@inner
 def _repair(scores, graph, begin, score, chosen):
     """Change single labels for better ones, in place; the score then."""
     node, tables, step = scores

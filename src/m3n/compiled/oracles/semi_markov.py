@@ -31,11 +31,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.oracles.chain_block import begin_counts, read_tables, write_tables
 from m3n.compiled.oracles.chain_scaled import SAFE
 from m3n.compiled.oracles.columns import divide_column, sum_column, take_logarithms, take_ratios, warm_up
 from m3n.compiled.oracles.hooks import implements, in_steps
+from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.primitives.exponential import exp, normalise
 from m3n.compiled.primitives.logarithm import log
 from m3n.compiled.primitives.order import ascend
@@ -78,9 +79,9 @@ class SemiMarkovScratch(NamedTuple):
 
 @implements("workspace", SemiMarkovSpace)
 def _workspace(space):
-    s, longest = space.bounds.shape[0], space.lengths.max() + 1
+    s, longest = space.bounds.shape[0], largest(space.lengths) + 1
     width = padded(s)
-    rows, terms = np.zeros((5, longest, width)), np.empty((longest, min(space.bounds.max(), longest), s))
+    rows, terms = np.zeros((5, longest, width)), np.empty((longest, min(largest(space.bounds), longest), s))
     vectors, moves, found = np.zeros((5, width)), np.zeros(longest), np.empty(longest, np.int64)
     shared = np.empty((s, s)), np.empty((2, s)), np.empty((s, s)), np.empty((2, s))
     recursion = rows[0], rows[1], rows[2], rows[3], rows[4], np.zeros((3, width, width)), vectors[:4], vectors[4]
@@ -122,7 +123,7 @@ implements("write_shared", SemiMarkovSpace)(write_tables)
 
 @implements("cliques", SemiMarkovSpace)
 def _cliques(space, i, parts, out):
-    s, length, most = space.bounds.shape[0], space.lengths[i], space.bounds.max()
+    s, length, most = space.bounds.shape[0], space.lengths[i], largest(space.bounds)
     shared, segments = length * s, length
     while parts[segments] < shared + s * s:  # transitions
         segments += 1
@@ -141,8 +142,8 @@ def _cliques(space, i, parts, out):
 
 @implements("clique_range", SemiMarkovSpace)
 def _clique_range(space):
-    s, longest = space.bounds.shape[0], space.lengths.max()
-    return (count(longest, space.bounds.max()) + (longest - 1) * s) * s
+    s, longest = space.bounds.shape[0], largest(space.lengths)
+    return (count(longest, largest(space.bounds)) + (longest - 1) * s) * s
 
 
 @compiled
@@ -158,7 +159,7 @@ def place(length, most, begin, size):
     return count(length, most) - count(length - begin, most) + size - 1
 
 
-@compiled
+@inner
 def _add_up(own, bounds, length, mass, running, terms):
     """Scores of whole segments: that of the span plus those of its positions.
 
@@ -186,7 +187,7 @@ def _viterbi(length, mass, parts, work):
     terms, closed, opened, table = work.terms, work.closed, work.opened, work.tables[0]
     kept = work.tables[1] if mass.shape[0] > 0 else table
     (most, s), width = terms.shape[1:], closed.shape[1]
-    opened[0, :s] = work.ends[0]
+    put(work.ends[0], opened[0])
     for t in range(1, length + 1):
         target = closed[t]
         target[:] = -np.inf
@@ -204,7 +205,7 @@ def _viterbi(length, mass, parts, work):
     return scores[last] + end[last], _trace(length, mass, last, parts, work)
 
 
-@compiled
+@inner
 def _keep(length, mass, t, most, s, table, kept):
     """Scores of transitions to position t; -inf for those without mass."""
     at = (count(length, most) + (t - 1) * s) * s
@@ -249,14 +250,14 @@ def _trace(length, mass, label, parts, work):
     return number + 2 + segments
 
 
-@compiled
+@inner
 def _forward(length, mu, work):
     """The value; vectors[0] are then the probabilities of the last label, all 0 if no output is allowed."""
     closed, opened, pre, tops, last = work.closed, work.opened, work.pre, work.vectors[1], work.vectors[0]
     transition, every = work.transition.reshape(-1), work.every
     most, s = work.terms.shape[1:]
     width, value = closed.shape[1], 0.0
-    opened[0, :s] = work.ends[0]
+    put(work.ends[0], opened[0])
     for t in range(1, length + 1):
         work.moves[t] = _close(work.terms[t, : min(most, t)], mu, t, work)
         value += work.moves[t]
@@ -295,7 +296,7 @@ def _close(terms, mu, t, work):
     return move
 
 
-@compiled
+@inner
 def _sum_sizes(terms, mu, tops, closed, mass):
     """Terms in place of scores; closed(j) from the largest score to that of their sum."""
     inverse = 1.0 / mu
@@ -311,7 +312,7 @@ def _sum_sizes(terms, mu, tops, closed, mass):
         closed[j] += mu * log(max(mass[j], 1.0))  # it is 0 where closed(j) is -inf
 
 
-@compiled
+@inner
 def _open_again(closed, mu, pre, opened, transition, every):
     """open_b where pre_b is not safe."""
     s = every.shape[0]
@@ -321,7 +322,7 @@ def _open_again(closed, mu, pre, opened, transition, every):
             opened[j] = sum_column(closed, every, 0, s, transition, j, s, mu)
 
 
-@compiled
+@inner
 def _backward(length, mu, weight, work):
     """Terms become marginals, from the probabilities of the last label; those of shared tables are added up."""
     closed, begins, warm, pre = work.closed, work.opened, work.warm, work.pre
@@ -354,7 +355,7 @@ def _backward(length, mu, weight, work):
     add_products(warm, pre, length, s, work.tables[2])
 
 
-@compiled
+@inner
 def _close_again(closed, mu, begins, ratios, extra, transition, every, counts):
     """Columns that were not safe are added to ``counts`` and ``extra``; their ratios become 0."""
     s = every.shape[0]
@@ -364,7 +365,7 @@ def _close_again(closed, mu, begins, ratios, extra, transition, every, counts):
             divide_column(begins[j], closed, every, 0, s, transition, j, s, mu, extra, counts)
 
 
-@compiled
+@inner
 def _spread(terms, length, running, own):
     """Marginals of spans in their order, and of positions: the sum over all segments that cover them."""
     node, segment = own

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 
 LOG2_E = 1.4426950408889634
 LOG_2_HIGH = 0.6931471803691238  # log(2) in two pieces: k * LOG_2_HIGH is exact for |k| < 2^11
@@ -53,7 +53,7 @@ def exp(x):
     return power if x >= SMALLEST else 0.0
 
 
-@compiled
+@inner
 def normalise(scores, count, mu):
     """Scores become probabilities, all 0 if none is allowed; returns mu log-sum-exp."""
     top, total = -np.inf, 0.0

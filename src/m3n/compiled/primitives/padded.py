@@ -5,7 +5,7 @@ time (a group of six vectors) and eight (two) for the rest; the last argument of
 which of them it is.
 """
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.primitives.groups import loads, neighbours, six, stores, two
 from m3n.compiled.primitives.vector import add, broadcast, load, maximum, multiply_add, store
 
@@ -22,7 +22,7 @@ def copy(source, at, count, out, place):
             store(out, place + c, load(source, at + c))
 
 
-@compiled
+@inner
 def add_to(x, at, y):
     """x[at:] += y."""
     for c in range(0, y.shape[0], 4):
@@ -40,7 +40,7 @@ def product(x, at, count, matrix, out, place):
         _product(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
-@compiled
+@inner
 def _product(x, at, count, matrix, row, out, place, sums):
     offsets = neighbours(sums)
     for i in range(at, at + count):
@@ -60,7 +60,7 @@ def maxima(x, at, count, matrix, out, place):
         _maxima(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
-@compiled
+@inner
 def _maxima(x, at, count, matrix, row, out, place, group):
     offsets = neighbours(group)
     best = add(broadcast(x, at), loads(matrix, row, offsets))
@@ -82,7 +82,7 @@ def add_products(left, right, length, rows, out):
             _add_products(left, right, length, i, column, out, two(0.0))
 
 
-@compiled
+@inner
 def _add_products(left, right, length, i, row, out, group):
     """Rows i and i + 1, which may be a row of padding."""
     width, offsets = out.shape[1], neighbours(group)

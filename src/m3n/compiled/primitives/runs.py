@@ -12,14 +12,14 @@ counted: that is why all of them are handed over one by one.
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.primitives.groups import kept_each, loads, six, stores, within
 from m3n.compiled.primitives.vector import LINE, add, kept, load, multiply, multiply_add, prefetch, splat, store, total
 
 NEAR = 1 << 14  # so many weights stay in the nearest caches anyway
 
 
-@compiled
+@inner
 def ask(pointers, lists, runs, low, high, columns, w):
     """Prefetch the weights that rows low..high-1 meet.
 
@@ -35,7 +35,7 @@ def ask(pointers, lists, runs, low, high, columns, w):
             ask_run(w, runs[e])
 
 
-@compiled
+@inner
 def ask_run(w, at):
     """Prefetch the three lines of 24 weights."""
     prefetch(w, at)
@@ -59,7 +59,7 @@ def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
             _sum_six(pointers, lists, runs, data, low, high, w, min(part, width - 4), out, at, width)
 
 
-@compiled
+@inner
 def _sum_six(pointers, lists, runs, data, low, high, w, part, out, at, width):
     """Up to 24 parts of every row. Beyond the last part the sums repeat one another."""
     offsets = within(six(0.0), width - 4 - part)
@@ -89,7 +89,7 @@ def add_runs(pointers, lists, runs, data, low, high, row, at, width, scale, colu
                     out[k] += scale * data[e] * row[at + (r - low) * width + j]
 
 
-@compiled
+@inner
 def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale, columns, out):
     """Up to 24 parts. All is loaded before any is stored, so vectors that overlap store the same numbers."""
     padding, offsets = columns.shape[0] > 0, within(six(0.0), width - 4 - part)
@@ -171,7 +171,7 @@ def grow_lists(pointers, lists, runs, data, low, high, row, at, width, scale, co
     return growth
 
 
-@compiled
+@inner
 def _grow(out, k, change):
     """out[k] += change; the growth of its square."""
     old = out[k]

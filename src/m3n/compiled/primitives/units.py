@@ -7,7 +7,7 @@ count as zero, and a unit below ``SMALLEST`` of it as none (1 and sqrt(2) have n
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 
 ROUNDING = 1e-10  # sums and quotients of a few numbers are exact to 1e-15 or so
 SMALLEST = 1e-6  # tables with more than a million rows would be too large anyway
@@ -31,7 +31,7 @@ def unit_of(losses):
     return largest / np.floor(largest / unit + 0.5)
 
 
-@compiled
+@inner
 def _common(a, b, rounding):
     """Euclid's algorithm, with the remainder of least size."""
     while b > rounding:

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.kinds import add_part, clear_part, entries_of, join_support, score_part, spread_part
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.visits import add_parts, same, use_of
 
 
@@ -63,7 +64,7 @@ class Scratch(NamedTuple):
 @compiled
 def scratch(rows, caches, longest):
     """Memory for visits, with room for a list of ``longest`` differing parts."""
-    size, most = rows.sizes.max(), np.diff(caches.first).max()
+    size, most = largest(rows.sizes), largest(np.diff(caches.first))
     integers = np.empty((3, size), np.int64)
     return Scratch(
         np.empty(size), np.zeros(size), np.zeros(size, np.bool_), integers[0], integers[1],
@@ -71,7 +72,7 @@ def scratch(rows, caches, longest):
     )  # fmt: skip
 
 
-@compiled
+@inner
 def difference(gold, gold_count, parts, count, memory):
     """The list of an output, written to ``memory.codes``; its length."""
     moved = add_parts(memory.delta, memory.marked, memory.touched, 0, parts, count, 1.0)
@@ -151,7 +152,7 @@ def move(rows, caches, i, scale, w, memory):
     return loss
 
 
-@compiled
+@inner
 def known_slot(caches, i, codes, length):
     """The slot that holds a list, or -1."""
     for slot in range(caches.first[i], caches.first[i] + caches.used[i]):
@@ -160,7 +161,7 @@ def known_slot(caches, i, codes, length):
     return -1
 
 
-@compiled
+@inner
 def room(caches, i, length):
     """A slot for a new list of example i: an empty one, else the one without weight not seen for longest; or -1."""
     if caches.size[0] + length > caches.parts.shape[0]:
@@ -176,7 +177,7 @@ def room(caches, i, length):
     return oldest
 
 
-@compiled
+@inner
 def insert(rows, caches, support, i, slot, length, loss, stamp, zeros, memory):
     """Put the list in ``memory.codes`` into a slot and fill its row of the Gram matrix; ``zeros`` (dim,) stays zero."""
     start, entries, norm = caches.size[0], entries_of(rows, i), 0.0

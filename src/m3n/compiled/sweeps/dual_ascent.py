@@ -28,10 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import gather, scatter_all
 from m3n.compiled.oracles.hooks import soft, workspace
+from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.sweeps.visits import move_weights
 
 MOST_TRIALS = 20
@@ -66,7 +67,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
     """
     n = rows.sizes.shape[0]
     work = workspace(space)
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, trial, fresh, delta = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     slopes, squares = np.empty(size), np.empty(size)  # of every row, of which there are fewer than parts
     calls = 0
@@ -79,7 +80,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
         add_costs(costs, i, t, 1.0)
         for k in range(MOST_TRIALS):
             move(rows, i, p, t, dual.eta, temperature, x)
-            y[:] = x
+            put(x, y)
             value = soft(space, i, y, 1.0, work)
             calls += 1
             rise, overlap, slope, whole = compare(rows, i, p, t, x, m, y, temperature, d, slopes, squares)
@@ -106,8 +107,8 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
             else:
                 lengthen(rows, i, slopes, squares, share, temperature, dual.eta)
             if accepted:
-                p[:] = x
-                m[:] = y
+                put(x, p)
+                put(y, m)
                 dual.entropies[i] = entropy
                 dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
                 break
@@ -162,7 +163,7 @@ def lengthen_all(rows, i, slope, square, accepted, temperature, eta):
     own[:] = length if accepted else min(length, 0.5 * own[0])
 
 
-@compiled
+@inner
 def secant(length, s, q, temperature):
     """Where the slope that was s, and has lost length T s + q, vanishes."""
     new = min(GROWTH * length, 1.0 / temperature)

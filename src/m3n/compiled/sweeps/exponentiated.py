@@ -21,6 +21,7 @@ from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import gather, scatter_all
 from m3n.compiled.oracles.hooks import soft, workspace
+from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.sweeps.visits import move_weights
 
 MOST_TRIALS = 40
@@ -48,7 +49,7 @@ def fill(space, rows, costs, dual, gold, gold_counts, lam, w):
     for i in range(n):
         p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
         m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
-        m[:] = p
+        put(p, m)
         value = soft(space, i, m, 1.0, work)
         dual.entropies[i] = value - dot(p, m)
         dual.losses[i] = costs.constants[i] + expected_costs(costs, i, m)
@@ -63,7 +64,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, w):
     """Visit all of ``order``; returns the number of exp-oracle calls. Every example has its own temperature."""
     n = rows.sizes.shape[0]
     work = workspace(space)
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, trial, marginals, delta = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     calls = 0
     for i in order:
@@ -77,7 +78,7 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, w):
             eta = dual.eta[i]
             for k in range(own):
                 x[k] = (1.0 - eta * temperature) * p[k] + eta * t[k]
-            y[:] = x
+            put(x, y)
             entropy = soft(space, i, y, 1.0, work) - dot(x, y)
             calls += 1
             for k in range(own):
@@ -86,8 +87,8 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, w):
             gain = rise + temperature * (entropy - dual.entropies[i])
             square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
             if gain - square / (2.0 * lam * n) >= -ROUNDING * (1.0 + abs(gain)):
-                p[:] = x
-                m[:] = y
+                put(x, p)
+                put(y, m)
                 dual.entropies[i] = entropy
                 dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
                 grown = eta * (PATIENT if dual.failed[i] else EAGER)

@@ -22,6 +22,7 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import loss_of
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.rescaling import add_gold, factor, label_costs, most_violated, objective_scores, workspace_for
 from m3n.compiled.sweeps.visits import add_parts, clear, settle, spread
 from m3n.compiled.sweeps.working_sets import include, rate, roomy
@@ -47,7 +48,7 @@ def sweep(space, rows, costs, sets, totals, order, start, stamp, ask, pairwise, 
     """
     n = rows.sizes.shape[0]
     work = workspace_for(space, costs)
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, found = np.empty(size, np.int64), np.empty(sets.parts.shape[1], np.int64)
     scores = roomy(sets)

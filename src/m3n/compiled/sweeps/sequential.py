@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.oracles.hooks import best, workspace
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.caches import add_up_slots, difference, insert, known_slot, move, room, score_slots, scratch
 from m3n.compiled.sweeps.visits import local_scores
 
@@ -52,7 +53,7 @@ def online(
     Returns the next position, as a full cache ends the sweep early.
     """
     work, memory = workspace(space), scratch(rows, caches, 2 * gold.shape[1])
-    theta, found = np.empty(rows.sizes.max()), np.empty(gold.shape[1], np.int64)
+    theta, found = np.empty(largest(rows.sizes)), np.empty(gold.shape[1], np.int64)
     for at in range(start, order.shape[0]):
         i = order[at]
         local = local_scores(rows, costs, i, w, theta)
@@ -99,7 +100,7 @@ def improve(rows, caches, i, stamp, scale, w, progress, gaps, memory):
         progress.loss[0] += move(rows, caches, i, -scale, w, memory) / caches.used.shape[0]
 
 
-@compiled
+@inner
 def balance(caches, i, stamp, scale, memory):
     """Pairwise steps on the weights of example i; ``scores`` follow, ``change`` collects. Whether anything moved."""
     first, side, at = caches.first[i], caches.first[i + 1] - caches.first[i], caches.squares[i]

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.oracles.hooks import best, clique_range, cliques, workspace, worst
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.visits import add_parts, clear, local_scores, scatter, spread, wipe
 
 GONE = 1e-14  # mass that rounding leaves behind: as good as none
@@ -39,7 +40,7 @@ def sweep(space, rows, costs, sparse, most, order, start, lam, w, b, zeros, gaps
     """
     n = rows.sizes.shape[0]
     work = workspace(space)
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched = np.empty(size, np.int64)
     mass = np.zeros(clique_range(space))
@@ -76,7 +77,7 @@ def sweep(space, rows, costs, sparse, most, order, start, lam, w, b, zeros, gaps
     return order.shape[0]
 
 
-@compiled
+@inner
 def contains(cliques, count, clique):
     """Whether a clique is in the list."""
     for k in range(count):

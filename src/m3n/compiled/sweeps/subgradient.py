@@ -11,6 +11,7 @@ import numpy as np
 from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.maps.kinds import gather
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.rescaling import add_loss, factor, label_costs, most_violated, workspace_for
 from m3n.compiled.sweeps.visits import add_parts, clear, scatter
 
@@ -19,7 +20,7 @@ from m3n.compiled.sweeps.visits import add_parts, clear, scatter
 def sweep(space, rows, costs, gold, gold_counts, order, lam, t, v, r):
     """Visit all of ``order``; returns the number of visits so far."""
     work = workspace_for(space, costs)
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, found = np.empty(size, np.int64), np.empty(gold.shape[1], np.int64)
     for i in order:

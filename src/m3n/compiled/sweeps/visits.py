@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import add_part, clear_part, entries_of, gather, grow_all, spread_part
 
@@ -61,7 +61,7 @@ def add_parts(delta, marked, touched, size, parts, count, amount):
     return size
 
 
-@compiled
+@inner
 def same(a, b, count):
     """Whether two lists of parts agree."""
     for m in range(count):
@@ -78,7 +78,7 @@ def clear(delta, marked, touched, size):
         marked[touched[k]] = False
 
 
-@compiled
+@inner
 def use_of(rows, i, part):
     """Which use of example i the part belongs to, by bisection."""
     low, high = rows.first[i], rows.first[i + 1]

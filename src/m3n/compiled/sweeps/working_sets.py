@@ -11,6 +11,7 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import loss_of, score_of
+from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.sweeps.rescaling import (
     base_of,
     factor,
@@ -81,7 +82,7 @@ def rate(sets, costs, i, theta, scores):
 @compiled
 def roomy(sets):
     """An array as long as the largest working set may be."""
-    return np.empty(np.diff(sets.first).max())
+    return np.empty(largest(np.diff(sets.first)))
 
 
 @compiled
@@ -91,7 +92,7 @@ def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, viola
     ``violations[i]`` says by how much it did. Returns the next position, as a full working set ends the sweep.
     """
     work = workspace_for(space, costs)
-    theta, found = np.empty(rows.sizes.max()), np.empty(sets.parts.shape[1], np.int64)
+    theta, found = np.empty(largest(rows.sizes)), np.empty(sets.parts.shape[1], np.int64)
     scores = roomy(sets)
     for at in range(start, order.shape[0]):
         i = order[at]
@@ -109,7 +110,7 @@ def append_violated(space, rows, costs, sets, order, start, stamp, eps, w, viola
 @compiled
 def set_gaps(rows, costs, sets, w, gaps):
     """gaps[i] = best score in example i's working set minus the average under alpha, all at the same w."""
-    theta, scores = np.empty(rows.sizes.max()), roomy(sets)
+    theta, scores = np.empty(largest(rows.sizes)), roomy(sets)
     for i in range(rows.sizes.shape[0]):
         local = objective_scores(rows, costs, i, w, theta)
         _, top, average = rate(sets, costs, i, local, scores)
@@ -119,7 +120,7 @@ def set_gaps(rows, costs, sets, w, gaps):
 @compiled
 def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
     """The best outputs of all working sets as one plane: adds sum psi to ``vector``, returns sums of value, loss."""
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     theta, delta, marked = np.empty(size), np.zeros(size), np.zeros(size, np.bool_)
     touched, scores = np.empty(size, np.int64), roomy(sets)
     value, loss = 0.0, 0.0
@@ -141,7 +142,7 @@ def joint_plane(rows, costs, sets, gold, gold_counts, w, vector):
 def totals_of(rows, costs, sets, gold, gold_counts, lam, u):
     """u = w(alpha) and b, from the working sets alone: what sweeps keep incrementally."""
     n = rows.sizes.shape[0]
-    size = rows.sizes.max()
+    size = largest(rows.sizes)
     delta, marked, touched = np.zeros(size), np.zeros(size, np.bool_), np.empty(size, np.int64)
     b = 0.0
     for i in range(n):
