@@ -56,13 +56,18 @@ def viterbi(node, edge, mass, ends, tables, forward, scores, path):
 
 
 @inner
-def pair_table(edge, mass, t, labels, tables):
-    """tables[1] = transition + the edge scores between positions t - 1 and t; -inf without mass, if masses count."""
-    at = (t - 1) * labels * labels
+def pair_table(edge, mass, t, labels, low, high, tables):
+    """Columns low..high-1 of tables[1] = transition + the edge scores between positions t - 1 and t.
+
+    If masses count, pairs without mass have -inf.
+    """
     for i in range(labels):
-        for j in range(labels):
-            score = tables[0, i, j] + edge[at + i * labels + j] if edge.shape[0] > 0 else tables[0, i, j]
-            tables[1, i, j] = score if mass.shape[0] == 0 or mass[at + i * labels + j] > 0.0 else -np.inf
+        at, source, target = ((t - 1) * labels + i) * labels, tables[0, i], tables[1, i]
+        for j in range(low, high):
+            target[j] = source[j] + edge[at + j] if edge.shape[0] > 0 else source[j]
+        if mass.shape[0] > 0:
+            for j in range(low, high):
+                target[j] = target[j] if mass[at + j] > 0.0 else -np.inf
     return tables[1]
 
 
