@@ -9,8 +9,9 @@ RIVALS := rivals.txt
 demo: $(READY)
 	$(BIN)/m3n demo
 
-# Two processes, file by file, each with its own compiled code.
+# Two processes, file by file, which share what is compiled.
 test: $(READY)
+	$(BIN)/m3n warmup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(READY)

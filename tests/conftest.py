@@ -2,18 +2,55 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import settings
+from numba.core import event
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # Numba's cache is not made for several processes; before Numba is imported
-    caches = Path(__file__).parents[1] / ".pytest_cache" / "numba"
-    os.environ["NUMBA_CACHE_DIR"] = str(caches / os.environ["PYTEST_XDIST_WORKER"])
+os.environ.setdefault("M3N_COMPILE_PROCESSES", "1")  # the tests fill the cores by themselves
 
 settings.register_profile("m3n", deadline=None, max_examples=60, derandomize=True)  # compiling a kernel takes seconds
 settings.load_profile("m3n")
+
+
+class Compilation(event.Listener):
+    """Seconds that this process spends in Numba's compiler."""
+
+    def __init__(self):
+        self.begins, self.seconds = [], 0.0
+        event.register("numba:compile", self)
+
+    def on_start(self, happening):
+        self.begins.append(time.perf_counter())
+
+    def on_end(self, happening):
+        begin = self.begins.pop()
+        if not self.begins:
+            self.seconds += time.perf_counter() - begin
+
+
+COMPILATION, OF_WORKERS = Compilation(), []
+
+
+def pytest_sessionfinish(session):
+    """A worker tells how long it compiled."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["compilation"] = COMPILATION.seconds
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """A worker has ended."""
+    OF_WORKERS.append(getattr(node, "workeroutput", {}).get("compilation", 0.0))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How much of the time was compilation."""
+    told = " + ".join(f"{seconds:.0f}" for seconds in OF_WORKERS or [COMPILATION.seconds])
+    terminalreporter.write_line(f"compilation: {told} s (less when what the tests compile is on disk)")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -96,7 +96,8 @@ def test_paths_that_underflow_would_lose():
 @compiled
 def scaled_values(space, arrays, first, shared, mu, values):
     work = hooks.workspace(space)
-    hooks.read_shared(space, shared, mu, work)
+    hooks.read_shared(space, shared, work)
+    hooks.begin_soft(space, mu, work)
     for i in range(len(values)):
         node, _ = rows_of(arrays, first, i)
         node[: space.labels] += work.ends[0]

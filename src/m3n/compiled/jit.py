@@ -37,9 +37,8 @@ def _entry_pipeline(*arguments: Any) -> Any:
     return pipelines()[1](*arguments)
 
 
-# for functions that are chosen by the types of their arguments (``numba.extending.overload``), ours and foreign ones
+# for functions that are chosen by the types of their arguments (``numba.extending.overload``)
 CHOSEN: dict[str, Any] = {**OPTIONS, "pipeline_class": _inner_pipeline}
-FOREIGN: dict[str, Any] = {"pipeline_class": _inner_pipeline}
 
 
 class Inner(CPUDispatcher):

@@ -17,6 +17,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime.context import NRTContext
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba names the pointer to a function's Python objects
 
@@ -30,6 +31,10 @@ class Library(JITCodeLibrary):
         """Nothing more is added. No optimisation, no machine code."""
         self._raise_if_finalized()
         self._finalized = True
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Nothing by itself: what matters is done to the whole of an entry point."""
+        ll_module.data_layout = self._codegen._data_layout
 
     def emit(self, kept: tuple[str, ...]) -> None:
         """Make machine code of this function and of all that it calls; only the names to keep stay visible."""
@@ -84,6 +89,20 @@ def environments(library: JITCodeLibrary) -> Iterator[str]:
             yield variable.name
 
 
+class References(NRTContext):
+    """Counts references without looking at what holds none; Numba's own reads all fields of every array for it."""
+
+    def get_meminfos(self, builder: Any, ty: Any, val: Any) -> list[Any]:
+        """The counted objects inside a value."""
+        models = self._context.data_model_manager
+        model = models[ty]
+        found = [(ty, model.get_nrt_meminfo(builder, val))] if model.has_nrt_meminfo() else []
+        for kind, field in model.traverse(builder):
+            if models[kind].contains_nrt_meminfo():
+                found += self.get_meminfos(builder, kind, field(val))
+        return found
+
+
 class Linked(Compiler):
     """Compiles a function for its callers alone."""
 
@@ -92,12 +111,16 @@ class Linked(Compiler):
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
     ):
-        flags = flags.copy()
-        flags.no_cfunc_wrapper, flags.no_cpython_wrapper = True, not self.wrapped
         super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
         self.state.library = Library(targetctx.codegen(), "linked")
         self.state.library.enable_object_caching()
-        self.state.targetctx.get_executable = self.executable  # of a context that belongs to this function alone
+        context = self.state.targetctx  # it belongs to this function alone
+        context.get_executable, context.nrt = self.executable, References(context, context.enable_nrt)
+
+    def define_pipelines(self) -> Any:
+        """Numba's own. What is decided here is not seen by functions that this one calls, which others may share."""
+        self.state.flags.no_cfunc_wrapper, self.state.flags.no_cpython_wrapper = True, not self.wrapped
+        return super().define_pipelines()
 
     def executable(self, library: Library, described: Any, environment: Any) -> Any:
         """What stands for the function in Numba's tables, which want a builtin: here another useless one each time."""

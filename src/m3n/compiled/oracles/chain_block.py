@@ -67,11 +67,14 @@ def _cut(space, i, theta):
 
 
 @implements("read_shared", ChainSpace)
-def _read_shared(space, shared, mu, work):
+def _read_shared(space, shared, work):
     read_tables(space, shared, work)
     work.walked[0] = 0
-    if mu > 0.0:
-        begin_counts(mu, not space.edges, work)
+
+
+@implements("begin_soft", ChainSpace)
+def _begin_soft(space, mu, work):
+    begin_counts(mu, not space.edges, work)
 
 
 @implements("best_own", ChainSpace)

@@ -12,8 +12,8 @@ from numba.extending import overload
 
 from m3n.compiled.jit import CHOSEN, compiled, inner
 from m3n.compiled.oracles import hooks
+from m3n.compiled.oracles.hooks import begin_soft, read_shared, workspace, write_shared
 from m3n.compiled.oracles.hooks import best as best_of
-from m3n.compiled.oracles.hooks import read_shared, workspace, write_shared
 from m3n.compiled.oracles.hooks import soft as soft_of
 
 
@@ -77,7 +77,7 @@ def gather(arrays, lengths, before, first, i, theta):
 def hard_in_steps(space, arrays, first, shared, room, low, high, values, packed):
     """As ``hard``."""
     work, no_mass = workspace(space), shared[:0]
-    read_shared(space, shared, 0.0, work)
+    read_shared(space, shared, work)
     for i in range(low, high):
         own, parts = rows_of(arrays, first, i), packed[room[i] : room[i + 1]]
         values[i], number = hooks.best_own(space, i, own, no_mass, parts, work)
@@ -89,7 +89,8 @@ def hard_in_steps(space, arrays, first, shared, room, low, high, values, packed)
 def soft_in_steps(space, arrays, first, shared, low, high, mu, weights, values, counts):
     """As ``soft``; marginals are written over ``arrays``, those of shared tables to ``counts``."""
     work = workspace(space)
-    read_shared(space, shared, mu, work)
+    read_shared(space, shared, work)
+    begin_soft(space, mu, work)
     for i in range(low, high):
         values[i] = hooks.soft_own(space, i, rows_of(arrays, first, i), mu, weights[i], work)
     write_shared(space, counts, work)

@@ -63,15 +63,18 @@ def _cut(space, i, theta):
 
 
 @implements("read_shared", HigherOrderSpace)
-def _read_shared(space, shared, mu, work):
+def _read_shared(space, shared, work):
     s = space.machine.labels
     score_steps(space.machine.parts, shared, work.scores)
     put(shared[(s + 1) * s : (s + 2) * s], work.end)
-    if mu > 0.0:
-        exponentiate(space.machine, mu, work)
-        work.products[:] = 0.0
-        work.counts[:] = 0.0
-        work.ends[:] = 0.0
+
+
+@implements("begin_soft", HigherOrderSpace)
+def _begin_soft(space, mu, work):
+    exponentiate(space.machine, mu, work)
+    work.products[:] = 0.0
+    work.counts[:] = 0.0
+    work.ends[:] = 0.0
 
 
 @implements("best_own", HigherOrderSpace)

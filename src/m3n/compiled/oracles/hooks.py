@@ -17,7 +17,7 @@ from typing import Any
 from numba import types
 from numba.extending import overload
 
-from m3n.compiled.jit import FOREIGN
+from m3n.compiled.jit import CHOSEN
 
 ORACLES = {  # what the compiled form of an oracle needs
     "hard": ("workspace", "best"),
@@ -25,7 +25,7 @@ ORACLES = {  # what the compiled form of an oracle needs
     "support": ("workspace", "best", "worst", "cliques", "clique_range"),
 }
 SLACK = ("slack_workspace", "slack")
-STEPS = ("cut", "read_shared", "best_own", "soft_own", "write_shared")
+STEPS = ("cut", "read_shared", "begin_soft", "best_own", "soft_own", "write_shared")
 _IMPLEMENTATIONS: dict[tuple[str, Any], Callable[..., Any]] = {}
 
 
@@ -50,7 +50,7 @@ def _hook(interpreted: Callable[..., Any]) -> Callable[..., Any]:
     def choose(space, *others):
         return _IMPLEMENTATIONS[interpreted.__name__, space.instance_class] if _compiled(space) else None
 
-    overload(interpreted, jit_options=FOREIGN, strict=False)(choose)
+    overload(interpreted, jit_options=CHOSEN, strict=False)(choose)
     return interpreted
 
 
@@ -116,8 +116,14 @@ def cut(space, i, theta):
 
 
 @_hook
-def read_shared(space, shared, mu, work):
-    """Prepare for the oracles of examples that have these shared tables; mu is 0 for max-oracles."""
+def read_shared(space, shared, work):
+    """Prepare for the oracles of examples that have these shared tables."""
+    raise TypeError(f"{type(space).__name__} has no oracles in steps")
+
+
+@_hook
+def begin_soft(space, mu, work):
+    """Prepare for exp-oracles, after the shared tables were read."""
     raise TypeError(f"{type(space).__name__} has no oracles in steps")
 
 
@@ -151,13 +157,14 @@ def in_steps(space: Any) -> Any:
 
 def _best_in_steps(space, i, theta, parts, work):
     own, shared = cut(space, i, theta)
-    read_shared(space, shared, 0.0, work)
+    read_shared(space, shared, work)
     return best_own(space, i, own, theta[:0], parts, work)
 
 
 def _soft_in_steps(space, i, theta, mu, work):
     own, shared = cut(space, i, theta)
-    read_shared(space, shared, mu, work)
+    read_shared(space, shared, work)
+    begin_soft(space, mu, work)
     value = soft_own(space, i, own, mu, 1.0, work)
     write_shared(space, shared, work)
     return value
@@ -166,7 +173,7 @@ def _soft_in_steps(space, i, theta, mu, work):
 def _worst_in_steps(space, i, theta, mass, parts, work):
     theta *= -1.0
     own, shared = cut(space, i, theta)
-    read_shared(space, shared, 0.0, work)
+    read_shared(space, shared, work)
     value, number = best_own(space, i, own, mass, parts, work)
     theta *= -1.0  # as it was, bit for bit
     return -value, number

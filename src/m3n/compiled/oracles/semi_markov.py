@@ -96,10 +96,13 @@ def _cut(space, i, theta):
 
 
 @implements("read_shared", SemiMarkovSpace)
-def _read_shared(space, shared, mu, work):
+def _read_shared(space, shared, work):
     read_tables(space, shared, work)
-    if mu > 0.0:
-        begin_counts(mu, True, work)
+
+
+@implements("begin_soft", SemiMarkovSpace)
+def _begin_soft(space, mu, work):
+    begin_counts(mu, True, work)
 
 
 @implements("best_own", SemiMarkovSpace)

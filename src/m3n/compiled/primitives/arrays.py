@@ -14,6 +14,15 @@ def put(source, target):
 
 
 @compiled
+def widest(bounds):
+    """The largest difference of neighbours in an ascending list, or 0."""
+    found = 0
+    for k in range(bounds.shape[0] - 1):
+        found = max(found, bounds[k + 1] - bounds[k])
+    return found
+
+
+@compiled
 def largest(numbers):
     """The largest of some integers, or 0."""
     found = 0

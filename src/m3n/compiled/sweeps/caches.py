@@ -19,7 +19,7 @@ import numpy as np
 
 from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.kinds import add_part, clear_part, entries_of, join_support, score_part, spread_part
-from m3n.compiled.primitives.arrays import largest
+from m3n.compiled.primitives.arrays import largest, widest
 from m3n.compiled.sweeps.visits import add_parts, same, use_of
 
 
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
 @compiled
 def scratch(rows, caches, longest):
     """Memory for visits, with room for a list of ``longest`` differing parts."""
-    size, most = largest(rows.sizes), largest(np.diff(caches.first))
+    size, most = largest(rows.sizes), widest(caches.first)
     integers = np.empty((3, size), np.int64)
     return Scratch(
         np.empty(size), np.zeros(size), np.zeros(size, np.bool_), integers[0], integers[1],

@@ -14,7 +14,7 @@ Weights of examples enter the slack objective through the losses alone: c ell (1
 from numba import types
 from numba.extending import overload
 
-from m3n.compiled.jit import FOREIGN, compiled
+from m3n.compiled.jit import CHOSEN, compiled
 from m3n.compiled.maps.costs import SlackCosts, add_costs, margin_base
 from m3n.compiled.maps.kinds import gather
 from m3n.compiled.oracles.hooks import best, slack, slack_workspace, workspace
@@ -31,7 +31,7 @@ def _either(margin, slack):
     def function(*arguments):
         return choose(*arguments)(*arguments)
 
-    overload(function, jit_options=FOREIGN, strict=False)(choose)
+    overload(function, jit_options=CHOSEN, strict=False)(choose)
     return function
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import loss_of, score_of
-from m3n.compiled.primitives.arrays import largest
+from m3n.compiled.primitives.arrays import largest, widest
 from m3n.compiled.sweeps.rescaling import (
     base_of,
     factor,
@@ -82,7 +82,7 @@ def rate(sets, costs, i, theta, scores):
 @compiled
 def roomy(sets):
     """An array as long as the largest working set may be."""
-    return np.empty(largest(np.diff(sets.first)))
+    return np.empty(widest(sets.first))
 
 
 @compiled
