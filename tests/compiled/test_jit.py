@@ -169,6 +169,32 @@ def test_inner_functions_refuse_calls_from_python():
         part(1)  # now that it has been compiled, too
 
 
+def test_programmes_that_contain_python_are_not_started_again(monkeypatch):
+    monkeypatch.delenv("M3N_COMPILE_PROCESSES", raising=False)
+    monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
+    assert ahead.processes() == 1
+
+
+def test_a_run_is_compiled_by_several_processes(tmp_path):
+    """What a first fit of this kind announces is made by others while this process does something else."""
+    code = """
+import time
+from m3n.compiled import ahead
+run = next(name for name in ahead.listed()["runs"] if name.startswith("Chain") and "margin" in name)
+known = sorted((ahead.Need(*row) for row in ahead.listed()["functions"].values()), key=lambda need: need.seconds)
+ahead.needs = lambda name: known[:3]
+ahead.WORTH = 0.0
+ahead.expect(run)
+end = time.time() + 60
+while time.time() < end and not all(need.ready for need in ahead.needs(run)[:2]):
+    time.sleep(0.1)
+print(sum(need.ready for need in ahead.needs(run)))
+"""
+    settings = {"M3N_KERNEL_CACHE": str(tmp_path), "M3N_COMPILE_PROCESSES": "3"}
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True)
+    assert int(done.stdout) >= 2, done.stderr
+
+
 def test_types_are_read_as_they_were_written():
     number, table = types.int64, types.Array(types.float64, 2, "C")
     odd = types.Array(types.boolean, 1, "A", readonly=True)

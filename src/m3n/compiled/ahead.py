@@ -63,17 +63,22 @@ def waiting(left: Sequence[Wanted]) -> str:
 
 
 progress.describe = waiting
+_announced: set[str] = set()
+_helpers: list[subprocess.Popen[str]] = []
 
 
 def expect(run: str) -> None:
     """Announce a run; if much is to be compiled for it, other processes begin with the longest parts."""
+    if run in _announced:
+        return
+    _announced.add(run)
     left = [need for need in needs(run) if not need.ready]
     progress.expected.update(left)
     if left:
         log.info(waiting(left))
     others = min(processes() - 1, len(left) - 1)
     if others > 0 and sum(need.seconds for need in left) > WORTH and store.folder() is not None:
-        start(left, others)
+        _helpers.extend(start(left, others))
 
 
 def needs(name: str) -> list[Need]:
@@ -96,6 +101,9 @@ def processes() -> int:
     limit = os.environ.get("M3N_COMPILE_PROCESSES", "")
     if limit.isdigit():
         return max(int(limit), 1)
+    interpreter = Path(sys.executable or "").name.lower()
+    if getattr(sys, "frozen", False) or "python" not in interpreter:
+        return 1  # another programme with Python inside: it must not be started again
     if multiprocessing.parent_process() is not None:
         return 1  # one of several workers, which have their own cores
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -137,6 +145,8 @@ def compile_all(task: str, told: Callable[[list[Need]], None] | None = None) -> 
         if told is not None:
             told([need for need in wanted if not need.ready])
         time.sleep(0.2)
+    for child in children:
+        child.communicate()
     return [need for need in wanted if not need.ready]
 
 
