@@ -250,6 +250,8 @@ def test_shipped_machine_code_fits_without_compiling(tmp_path):
     (package / "m3n" / "compiled" / "shipped").mkdir()
     for path in files(made):
         shutil.copy(path, package / "m3n" / "compiled" / "shipped")
+    made_for = f"{store.versions()}\n{store.baseline()}\n"
+    (package / "m3n" / "compiled" / "shipped" / store.MADE_FOR).write_text(made_for)
     off = {"M3N_KERNEL_CACHE": "0"}
     again, _, shipped = fit(package, tmp_path / "shipped.npy", **off)
     assert again == 0

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime.context import NRTContext
@@ -103,6 +103,17 @@ class References(NRTContext):
         return found
 
 
+class Settings(Flags):
+    """Compiler flags that are compared quickly, which happens whenever a function of Numba's library is looked up."""
+
+    def values(self) -> dict[str, Any]:
+        """All of them."""
+        return DEFAULTS | self._values
+
+
+DEFAULTS = {name: option.default for name, option in Flags.options.items()}
+
+
 class Linked(Compiler):
     """Compiles a function for its callers alone."""
 
@@ -111,7 +122,7 @@ class Linked(Compiler):
     def __init__(
         self, typingctx: Any, targetctx: Any, library: Any, args: Any, return_type: Any, flags: Any, locals: Any
     ):
-        super().__init__(typingctx, targetctx, library, args, return_type, flags, locals)
+        super().__init__(typingctx, targetctx, library, args, return_type, Settings(flags), locals)
         self.state.library = Library(targetctx.codegen(), "linked")
         self.state.library.enable_object_caching()
         context = self.state.targetctx  # it belongs to this function alone

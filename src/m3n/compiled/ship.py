@@ -25,6 +25,7 @@ def ship(target: Path, task: str = "all") -> int:
         made = list(Path(scratch).rglob("*.code"))
         for path in made:
             shutil.copy(path, target)
+        (target / store.MADE_FOR).write_text(f"{store.versions()}\n{store.baseline()}\n")
     return len(made)
 
 

@@ -43,6 +43,7 @@ from m3n.compiled.linking import environments
 
 SHIPPED = Path(__file__).parent / "shipped"
 MAGIC = b"m3n machine code 1\n"
+MADE_FOR = "made_for.txt"
 KEPT = 4  # versions whose files stay in the user's folder
 PATIENCE = 120.0  # seconds to wait for a file that another process is making
 BASELINES = {  # name of a processor that machine code is shipped for, and features that a host must have
@@ -108,11 +109,23 @@ def save(name: str, types: str, result: CompileResult) -> None:
 
 def find(name: str, types: str) -> Path | None:
     """The file with the machine code of an entry point."""
-    for place, kind in ((folder(), processor()), (SHIPPED, baseline())):
-        if place is not None and kind is not None:
-            path = place / key(name, types, kind)
-            if path.is_file():
-                return path
+    places: list[tuple[Path | None, str]] = [(folder(), processor()), (shipped(), baseline() or "")]
+    paths = (place / key(name, types, kind) for place, kind in places if place is not None)
+    return next((path for path in paths if path.is_file()), None)
+
+
+@cache
+def shipped() -> Path | None:
+    """The folder with machine code inside the package, if that was made for these versions and this processor."""
+    try:
+        made_for = (SHIPPED / MADE_FOR).read_text()
+    except OSError:
+        return None
+    if made_for == f"{versions()}\n{baseline()}\n":
+        return SHIPPED
+    log.debug(
+        "shipped machine code is of no use here, it was made for %s, this is %s %s", made_for, versions(), baseline()
+    )
     return None
 
 
