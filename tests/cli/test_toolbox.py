@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 
 import m3n
 from m3n.cli.app import app
+from m3n.compiled.ahead import Need
+from m3n.compiled.progress import progress
 from m3n.io import read_columns, write_attributes, write_json_lines, write_svm_hmm
 from m3n.solvers import SequentialDual
 from tests.cli.test_demo import plain
@@ -197,17 +199,18 @@ def test_settings_reach_the_tagger():
     assert m3n.load("model.m3n").lam_ == pytest.approx(0.1)
 
 
-def test_the_first_run_says_that_it_compiles(monkeypatch, tmp_path):
-    from m3n.cli import train
-
-    class Elsewhere:
-        class stats:
-            cache_path = str(tmp_path)
-
+def test_a_run_that_compiles_says_so(monkeypatch):
     trained()
-    assert "compiles" not in trained().output
-    monkeypatch.setattr(train, "sweep", Elsewhere)
-    assert "The first run compiles for this processor" in trained().output
+    assert "compiling" not in trained().output
+    honest = SequentialDual.init
+
+    def init(self, problem):
+        with progress.compiling(Need("m3n.nothing:at_all", "[]", 30.0)):
+            return honest(self, problem)
+
+    monkeypatch.setattr(SequentialDual, "init", init)
+    assert "compiling 1 function" in trained().output
+    assert "compiling" not in trained("--quiet").output
 
 
 def test_limits_end_training_and_say_so():

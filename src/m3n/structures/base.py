@@ -423,8 +423,13 @@ class Structure(ABC):
         """
         pairs = list(zip(theta, self.spans(), strict=True))
         own = tuple(array.reshape(-1) for array, span in pairs if span is not None)
-        first = [span * int(np.prod(array.shape[1:])) for array, span in pairs if span is not None]
-        return own, np.array(first), _joined(tuple(array for array, span in pairs if span is None))
+        return own, self._first, _joined(tuple(array for array, span in pairs if span is None))
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """(own arrays, n + 1) where the parts of every example begin."""
+        pairs = zip(self.shapes, self.spans(), strict=True)
+        return np.array([span * int(np.prod(shape[1:])) for shape, span in pairs if span is not None])
 
     def _soft_in_steps(
         self, space: Any, theta: Parts, mu: float, threads: Threads, weights: np.ndarray
@@ -456,7 +461,7 @@ class Structure(ABC):
         """(n + 1,) where the list of parts of every example begins."""
         return np.concatenate([[0], np.cumsum(self._most)])
 
-    @property
+    @cached_property
     def _effort(self) -> np.ndarray:
         """(n + 1,) running sum of what examples cost."""
         return np.concatenate([[0], np.cumsum(self.layout.lengths.sum(axis=0))])

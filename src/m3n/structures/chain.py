@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -75,8 +76,8 @@ class Chain(LabelSequences):
 
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
         values, labelling = np.empty(self.n), np.empty(int(self.offsets[-1]), np.int64)
-        arrays, space = self._divided(theta), self.space()
-        threads.run(lambda low, high: hard(space, *arrays, low, high, values, labelling), threads.lanes(self.offsets))
+        arguments = self._space, *self._divided(theta)
+        threads.run(lambda low, high: hard(*arguments, low, high, values, labelling), threads.lanes(self.offsets))
         return values, labelling
 
     def k_best(self, theta: Parts, k: int, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
@@ -92,7 +93,7 @@ class Chain(LabelSequences):
         arrays = self._divided(theta)
 
         def lane(low: int, high: int) -> None:
-            k_best(self.space(), *arrays, low, high, scores, labellings)
+            k_best(self._space, *arrays, low, high, scores, labellings)
 
         threads.run(lane, threads.lanes(self.offsets))
         return scores, labellings
@@ -108,7 +109,7 @@ class Chain(LabelSequences):
         rows = self.lengths * (measured.levels + 1)
 
         def lane(low: int, high: int) -> None:
-            chain_slack.slack(self.space(), *arrays, *measured, gold_scores, low, high, values, labelling, found)
+            chain_slack.slack(self._space, *arrays, *measured, gold_scores, low, high, values, labelling, found)
 
         threads.run(lane, threads.lanes(np.concatenate([[0], np.cumsum(rows)])))
         return values, labelling, found
@@ -152,12 +153,19 @@ class Chain(LabelSequences):
 
     def local_parts(self, labelling: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         parts = np.zeros((self.n, int(self.most_parts().max())), np.int64)
-        list_parts(self.space(), labelling, parts)
+        list_parts(self._space, labelling, parts)
         return parts, self.most_parts()
 
     located = Structure.located  # from the lists, which are compiled
 
-    def space(self) -> ChainSpace:
+    def space(self) -> ChainSpace | None:
+        return self._space
+
+    def _compiled(self, hook: str) -> ChainSpace:
+        return self._space
+
+    @cached_property
+    def _space(self) -> ChainSpace:
         return ChainSpace(self.offsets, int(self.lengths.max()), self.labels, self.edges, *self.masks.penalties())
 
     def _alike(self, lengths: np.ndarray) -> Chain:
@@ -165,9 +173,12 @@ class Chain(LabelSequences):
 
     def _divided(self, theta: Parts) -> tuple[Parts, np.ndarray, np.ndarray]:
         own, first, shared = super()._divided(theta)
-        if self.edges:
-            return own, first, shared
-        return (*own, np.empty(0)), np.concatenate([first, np.zeros_like(first)]), shared  # as if there were edges
+        return own if self.edges else (*own, np.empty(0)), first, shared
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        first = super()._first
+        return first if self.edges else np.concatenate([first, np.zeros_like(first)])  # as if there were edges
 
     def _losses(self, cost: Any) -> Losses | None:
         """The losses of all labels in units, kept for the next call; None if some sequence has no unit."""

@@ -135,7 +135,7 @@ class Graph(LabelStructure):
 
     def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
         chosen, part = np.arange(self.n)[examples], copy.copy(self)
-        for name in ("layout", "_most", "_room", "_row_parts"):  # of the whole
+        for name in ("layout", "_most", "_room", "_row_parts", "_first", "_effort"):  # of the whole
             vars(part).pop(name, None)
         part._set(self.nodes[chosen], tuple(given.select(chosen) for given in self.factors))
         part._shape = self._shape[chosen]
