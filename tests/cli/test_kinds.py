@@ -56,13 +56,13 @@ def test_predicted_sets_are_those_of_python(zero_based):
     with open("out.txt") as file:
         found = [[int(label) for label in line.split(",") if label.strip()] for line in file]
     assert found == [np.flatnonzero(row).tolist() for row in model.predict(Z)]
-    lines = m3n_("predict", "sets.svm", "-m", "model.m3n", "--json", "--marginals", "--confidence").output.splitlines()
+    lines = m3n_("predict", "sets.svm", "-m", "model.m3n", "--json", "--marginals", "--confidence").stdout.splitlines()
     for line, labels, shares in zip(lines, found, model.predict_proba(Z), strict=True):
         read = json.loads(line)
         assert read["labels"] == labels
         assert list(read["marginals"].values()) == np.round(shares, 6).tolist()
         assert read["confidence"] == np.round(shares, 6)[labels].tolist()
-    line = m3n_("predict", "sets.svm", "-m", "model.m3n", "--marginals", "--confidence").output.splitlines()[0]
+    line = m3n_("predict", "sets.svm", "-m", "model.m3n", "--marginals", "--confidence").stdout.splitlines()[0]
     labels, confidence, *shares = line.split("\t")
     assert len(shares) == 3
     assert len(confidence.split(",")) == len(labels.split(","))
@@ -71,13 +71,13 @@ def test_predicted_sets_are_those_of_python(zero_based):
 def test_scores_of_sets_are_those_of_scikit_learn():
     model = label_model(pairs="none")
     sets_file()
-    read = json.loads(m3n_("evaluate", "sets.svm", "-m", "model.m3n", "--json").output)["labels"]
+    read = json.loads(m3n_("evaluate", "sets.svm", "-m", "model.m3n", "--json").stdout)["labels"]
     found = model.predict(Z)
     assert read["hamming_loss"] == pytest.approx(hamming_loss(Y, found))
     assert read["sequence_accuracy"] == pytest.approx(accuracy_score(Y, found)) == model.score(Z, Y)
     assert read["f1"] == pytest.approx(f1_score(Y, found, average="micro"))
     assert read["macro_f1"] == pytest.approx(f1_score(Y, found, average="macro"))
-    shown = plain(m3n_("evaluate", "sets.svm", "-m", "model.m3n").output)
+    shown = plain(m3n_("evaluate", "sets.svm", "-m", "model.m3n").stdout)
     assert f"Hamming loss {hamming_loss(Y, found):.4f}" in shown
     assert f"whole examples right {accuracy_score(Y, found):.2%}" in shown
 
@@ -85,14 +85,14 @@ def test_scores_of_sets_are_those_of_scikit_learn():
 def test_labels_have_the_names_of_the_model():
     model = label_model(named=["sea", "sky", "town"])
     write("named.svm", "sea,sky 1:0.5 # a comment\n\ntown 2:-1 4:2\n3:1\n")
-    out = m3n_("predict", "named.svm", "-m", "model.m3n").output
+    out = m3n_("predict", "named.svm", "-m", "model.m3n").stdout
     X = np.array([[0.5, 0, 0, 0], [0, -1, 0, 2], [0, 0, 1, 0]])
     assert [set(filter(None, line.split(","))) for line in out.splitlines()] == model.predict_sets(X)
-    read = json.loads(m3n_("evaluate", "named.svm", "-m", "model.m3n", "--json").output)["labels"]
+    read = json.loads(m3n_("evaluate", "named.svm", "-m", "model.m3n", "--json").stdout)["labels"]
     assert read["sequence_accuracy"] == model.score(X, [{"sea", "sky"}, {"town"}, set()])
     X, y = load_svmlight_file(sets_file(), multilabel=True)  # labels are floating-point numbers there
     m3n.MultilabelClassifier(n_jobs=1).fit(X, y).save("model.m3n")
-    assert m3n_("predict", "sets.svm", "-m", "model.m3n").output.replace(",", "").replace("\n", "").isdecimal()
+    assert m3n_("predict", "sets.svm", "-m", "model.m3n").stdout.replace(",", "").replace("\n", "").isdecimal()
     m3n_("evaluate", "sets.svm", "-m", "model.m3n")
 
 
@@ -100,7 +100,7 @@ def test_the_first_feature_may_be_named():
     model = label_model()
     write("one.svm", "1:2.0 3:1.0\n")  # no feature 0 here, although features are numbered from it
     for first, x in ((0, [0, 2.0, 0, 1.0]), (1, [2.0, 0, 1.0, 0])):
-        line = m3n_("predict", "one.svm", "-m", "model.m3n", "--json", "--first-feature", first).output
+        line = m3n_("predict", "one.svm", "-m", "model.m3n", "--json", "--first-feature", first).stdout
         assert json.loads(line)["labels"] == np.flatnonzero(model.predict([x])[0]).tolist()
 
 
@@ -110,20 +110,20 @@ def test_labels_of_nodes_are_those_of_python(edge_features):
     model = m3n.GraphLabeler(n_jobs=1, lam=0.05).fit(X, y)
     model.save("model.m3n")
     write("graphs.jsonl", graph_lines(X, y))
-    lines = m3n_("predict", "graphs.jsonl", "-m", "model.m3n", "--marginals", "--confidence").output.splitlines()
+    lines = m3n_("predict", "graphs.jsonl", "-m", "model.m3n", "--marginals", "--confidence").stdout.splitlines()
     answers = [json.loads(line) for line in lines]
     assert [answer["labels"] for answer in answers] == model.predict(X)
     for answer, shares in zip(answers, model.predict_marginals(X), strict=True):
         assert [list(node.values()) for node in answer["marginals"]] == np.round(shares, 6).tolist()
         pairs = zip(answer["marginals"], answer["labels"], strict=True)
         assert answer["confidence"] == [node[label] for node, label in pairs]
-    read = json.loads(m3n_("evaluate", "graphs.jsonl", "-m", "model.m3n", "--json").output)["nodes"]
+    read = json.loads(m3n_("evaluate", "graphs.jsonl", "-m", "model.m3n", "--json").stdout)["nodes"]
     assert read["accuracy"] == pytest.approx(model.score(X, y))
-    shown = plain(m3n_("evaluate", "graphs.jsonl", "-m", "model.m3n").output)
+    shown = plain(m3n_("evaluate", "graphs.jsonl", "-m", "model.m3n").stdout)
     assert "20 graphs, 100 labels" in shown
     assert "right: nodes" in shown
     write("new.jsonl", graph_lines(X))
-    assert m3n_("predict", "-", "-m", "model.m3n", given=graph_lines(X)).output.splitlines() == [
+    assert m3n_("predict", "-", "-m", "model.m3n", given=graph_lines(X)).stdout.splitlines() == [
         json.dumps({"labels": labels}) for labels in model.predict(X)
     ]
     assert "has no labels" in plain(m3n_("evaluate", "new.jsonl", "-m", "model.m3n", code=2).output)

@@ -76,20 +76,20 @@ def test_from_a_column_file_to_a_report():
 
     scored = m3n_("evaluate", "test.txt", "-m", "model.m3n")
     assert "labels right 100.00%" in scored.output
-    numbers = json.loads(m3n_("evaluate", "test.txt", "-m", "model.m3n", "--json").output)
+    numbers = json.loads(m3n_("evaluate", "test.txt", "-m", "model.m3n", "--json").stdout)
     assert numbers["chunks"]["f1"] == numbers["tokens"]["accuracy"] == 1.0
 
     shown = m3n_("inspect", "model.m3n", "--top", 3)
     for what in ("B-NP", "I-NP", "U0:", "transitions", "SequenceTagger"):
         assert what in shown.output
-    read = json.loads(m3n_("inspect", "model.m3n", "--json", "--label", "O").output)
+    read = json.loads(m3n_("inspect", "model.m3n", "--json", "--label", "O").stdout)
     assert list(read["weights"]) == ["O"]
     assert len(read["transitions"]) == 3
 
 
 def test_machines_read_json():
     write("test.txt", sentences(seed=1))
-    read = json.loads(trained("--json", "--test", "test.txt").output)
+    read = json.loads(trained("--json", "--test", "test.txt").stdout)
     assert read["status"] == "tolerance reached"
     assert read["gap"] == pytest.approx(read["primal"] - read["dual"])
     assert read["labels"] == ["B-NP", "I-NP", "O"]
@@ -107,11 +107,11 @@ def test_predictions_in_columns():
         assert [c.strings() for c in found.columns[:-2]] == [c.strings() for c in given.columns]
         assert found.columns[-2].strings() == gold
         assert all(0.0 <= float(p) <= 1.0 for p in found.columns[-1].strings())
-    assert m3n_("predict", "-", "-m", "model.m3n", given="the DT\ndog NN\n").output == "the DT B-NP\ndog NN I-NP\n\n"
+    assert m3n_("predict", "-", "-m", "model.m3n", given="the DT\ndog NN\n").stdout == "the DT B-NP\ndog NN I-NP\n\n"
     m3n_("predict", "new.txt", "-m", "model.m3n", "-o", "out.txt.gz")
     with gzip.open("out.txt.gz", "rt") as packed:
-        assert packed.read() == m3n_("predict", "new.txt", "-m", "model.m3n").output
-    shares = m3n_("predict", "-", "-m", "model.m3n", "--marginals", given="the DT\n").output.split()[3:]
+        assert packed.read() == m3n_("predict", "new.txt", "-m", "model.m3n").stdout
+    shares = m3n_("predict", "-", "-m", "model.m3n", "--marginals", given="the DT\n").stdout.split()[3:]
     assert [share.split("/")[0] for share in shares] == ["B-NP", "I-NP", "O"]
     assert sum(float(share.split("/")[1]) for share in shares) == pytest.approx(1.0, abs=1e-5)
 
@@ -119,10 +119,10 @@ def test_predictions_in_columns():
 def test_several_answers():
     trained()
     given = "the DT\ndog NN\n\nsees VB\n"
-    lines = m3n_("predict", "-", "-m", "model.m3n", "--n-best", 2, given=given).output.splitlines()
+    lines = m3n_("predict", "-", "-m", "model.m3n", "--n-best", 2, given=given).stdout.splitlines()
     assert [line.split()[1] for line in lines if line.startswith("#")] == ["0", "1", "0", "1"]
     assert lines[1:3] == ["the DT B-NP", "dog NN I-NP"]
-    read = m3n_("predict", "-", "-m", "model.m3n", "--n-best", 2, "--json", given=given).output.splitlines()
+    read = m3n_("predict", "-", "-m", "model.m3n", "--n-best", 2, "--json", given=given).stdout.splitlines()
     best = [json.loads(line)["n_best"] for line in read]
     assert [len(answers) for answers in best] == [2, 2]
     assert best[0][0]["probability"] >= best[0][1]["probability"]
@@ -131,7 +131,7 @@ def test_several_answers():
 def test_predictions_as_json():
     trained()
     given = "the DT\ndog NN\n"
-    line = m3n_("predict", "-", "-m", "model.m3n", "--json", "--confidence", "--marginals", given=given).output
+    line = m3n_("predict", "-", "-m", "model.m3n", "--json", "--confidence", "--marginals", given=given).stdout
     read = json.loads(line)
     assert read["labels"] == ["B-NP", "I-NP"]
     assert read["tokens"] == [["the", "DT"], ["dog", "NN"]]
@@ -140,10 +140,10 @@ def test_predictions_as_json():
 
 def test_predicted_columns_are_compared_without_a_model():
     write("tagged.txt", "a B-X B-X\nb I-X O\n\nc O O\n")
-    read = json.loads(m3n_("evaluate", "tagged.txt", "--json").output)
+    read = json.loads(m3n_("evaluate", "tagged.txt", "--json").stdout)
     assert read["tokens"]["accuracy"] == pytest.approx(2 / 3)
     assert read["chunks"]["f1"] == 0.0
-    assert "chunks" not in m3n_("evaluate", "tagged.txt", "--scheme", "none").output
+    assert "chunks" not in m3n_("evaluate", "tagged.txt", "--scheme", "none").stdout
 
 
 @pytest.mark.parametrize("kind", ["attributes", "json_lines", "svm_hmm"])
@@ -161,9 +161,9 @@ def test_other_formats(kind):
         rows = [np.array([[float(name in token) for name in names] for token in s]) for s in X]
         write_svm_hmm("data", rows, y)
     m3n_("train", "data", "-m", "model.m3n", "--jobs", 1, "--format", kind)
-    read = json.loads(m3n_("evaluate", "data", "-m", "model.m3n", "--json", "--format", kind).output)
+    read = json.loads(m3n_("evaluate", "data", "-m", "model.m3n", "--json", "--format", kind).stdout)
     assert read["tokens"]["accuracy"] == 1.0
-    out = m3n_("predict", "data", "-m", "model.m3n", "--format", kind).output
+    out = m3n_("predict", "data", "-m", "model.m3n", "--format", kind).stdout
     if kind == "json_lines":
         assert [json.loads(line)["labels"] for line in out.splitlines()] == y
     else:
@@ -176,15 +176,15 @@ def test_svm_hmm_files_may_have_fewer_or_more_features():
     write("many", "A qid:1 1:1 9:1\n")
     m3n_("train", "train", "-m", "model.m3n", "--jobs", 1, "--test", "few")
     for name in ("few", "many"):
-        assert json.loads(m3n_("evaluate", name, "-m", "model.m3n", "--json").output)["tokens"]["accuracy"] == 1.0
-    assert m3n_("predict", "few", "-m", "model.m3n").output.split() == ["A", "B"]
+        assert json.loads(m3n_("evaluate", name, "-m", "model.m3n", "--json").stdout)["tokens"]["accuracy"] == 1.0
+    assert m3n_("predict", "few", "-m", "model.m3n").stdout.split() == ["A", "B"]
 
 
 def test_plain_tokens_in_json_lines_are_words():
     write_json_lines("data", [["the", "dog"], ["sees"]] * 5, [["D", "N"], ["V"]] * 5)
     m3n_("train", "data", "-m", "model.m3n", "--jobs", 1)
     assert m3n.load("model.m3n").reader_.kind == "columns"
-    assert '"labels": ["D", "N"]' in m3n_("predict", "data", "-m", "model.m3n").output
+    assert '"labels": ["D", "N"]' in m3n_("predict", "data", "-m", "model.m3n").stdout
 
 
 def test_settings_reach_the_tagger():
@@ -252,7 +252,7 @@ def test_converted_models_predict_what_they_did():
     assert "3 labels" in m3n_("convert", "old.crfsuite", "new.m3n").output
     new = m3n.load("new.m3n")
     assert new.predict(X) == [tagger.tag(x) for x in X]
-    assert "SequenceTagger" in m3n_("inspect", "new.m3n").output  # no certificate, and no accident
+    assert "SequenceTagger" in m3n_("inspect", "new.m3n").stdout  # no certificate, and no accident
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_mistakes_with_models_are_named():
 def test_labels_unseen_in_training_count_as_wrong():
     trained()
     write("new.txt", "the DT B-XX\ndog NN I-XX\n")
-    read = json.loads(m3n_("evaluate", "new.txt", "-m", "model.m3n", "--json").output)
+    read = json.loads(m3n_("evaluate", "new.txt", "-m", "model.m3n", "--json").stdout)
     assert read["tokens"]["accuracy"] == 0.0
 
 
@@ -343,9 +343,9 @@ def segment_model():
 
 def test_segments_are_columns_of_iob_labels():
     data = segment_model()
-    read = json.loads(m3n_("evaluate", "train.txt", "-m", "segments.m3n", "--json").output)
+    read = json.loads(m3n_("evaluate", "train.txt", "-m", "segments.m3n", "--json").stdout)
     assert read["chunks"]["f1"] == read["tokens"]["accuracy"] == 1.0
-    out = m3n_("predict", "train.txt", "-m", "segments.m3n", "--confidence", "--marginals").output
+    out = m3n_("predict", "train.txt", "-m", "segments.m3n", "--confidence", "--marginals").stdout
     rows = [line.split() for line in out.splitlines() if line]
     assert [row[3] for row in rows] == data.label.strings()
     classes = m3n.load("segments.m3n").classes_.tolist()
@@ -353,9 +353,9 @@ def test_segments_are_columns_of_iob_labels():
         shares = dict(share.split("/") for share in row[5:])
         assert list(shares) == classes
         assert row[4] == shares[row[3].partition("-")[2] or "O"]
-    line = m3n_("predict", "-", "-m", "segments.m3n", "--json", given="the DT\ndog NN\n").output
+    line = m3n_("predict", "-", "-m", "segments.m3n", "--json", given="the DT\ndog NN\n").stdout
     assert json.loads(line)["labels"] == ["B-NP", "I-NP"]
-    shown = m3n_("inspect", "segments.m3n").output
+    shown = m3n_("inspect", "segments.m3n").stdout
     assert "SegmentTagger" in shown
     assert "transitions" in shown
     result = m3n_("predict", "train.txt", "-m", "segments.m3n", "--n-best", 2, code=2)
@@ -375,9 +375,9 @@ def test_every_model_can_be_inspected_and_says_what_is_wrong_with_a_file_of_anot
     for model, message in other_models():
         model.save("model.m3n")
         kind = type(model).__name__
-        assert kind in m3n_("inspect", "model.m3n").output
-        assert kind in m3n_("inspect", "model.m3n", "--top", 0).output
-        read = json.loads(m3n_("inspect", "model.m3n", "--json").output)
+        assert kind in m3n_("inspect", "model.m3n").stdout
+        assert kind in m3n_("inspect", "model.m3n", "--top", 0).stdout
+        read = json.loads(m3n_("inspect", "model.m3n", "--json").stdout)
         assert read["kind"] == kind
         assert ("pairs" if kind == "GraphLabeler" else "intercept") in read
         text = plain(m3n_("predict", "train.txt", "-m", "model.m3n", code=2).output)
