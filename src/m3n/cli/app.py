@@ -222,10 +222,12 @@ def demo(
 ) -> None:
     """Read noisy strings of handwritten digits: an independent classifier against a max-margin Markov network."""
     from m3n.cli.demo import run
+    from m3n.compiled.ahead import expect
 
     if not output.parent.is_dir():
         raise typer.BadParameter(f"the folder {str(output.parent)!r} does not exist", param_hint="--output")
     with compilation_shown():
+        expect("demo")
         run(output, tol=tol, seed=seed)
 
 
@@ -259,6 +261,7 @@ def compare(
     """Compare solvers on one problem: cost, certified gap and measured rate of each."""
     from m3n.cli import compare as command
     from m3n.cli.settings import parse_folds, parse_lam, parse_solver
+    from m3n.compiled.ahead import expect
 
     with blaming("--solver"):
         solvers = [parse_solver(text) for text in solver or []]
@@ -277,6 +280,8 @@ def compare(
     seconds = max_seconds if max_seconds is not None else 5.0 if data is None else 30.0
     wanted = command.Wanted(solvers, tol, max_passes, seconds, seed, json, plot, quiet)
     with compilation_shown(not quiet):
+        if data is None:
+            expect("compare")
         code = command.run(problem, found, wanted)
     raise typer.Exit(code)
 
