@@ -87,11 +87,16 @@ def test_a_change_in_another_file_compiles_anew(probe):
     assert run(probe)[:2] == (12.0, 1)
 
 
-def test_old_versions_are_forgotten(probe):
-    for shift in range(store.KEPT + 2):
-        (probe / "inside.py").write_text(INNER.format(float(shift)))
-        run(probe)
-    assert len(files(probe / "__pycache__")) == store.KEPT
+def test_old_versions_are_forgotten(tmp_path):
+    for age in range(store.KEPT + 2):
+        made = tmp_path / f"{age:016x}"
+        made.mkdir()
+        os.utime(made, (1e9 - age, 1e9 - age))
+    (tmp_path / "something else").mkdir()
+    store._forget_old_versions(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{k:016x}" for k in range(store.KEPT)] + [
+        "something else"
+    ]
 
 
 def test_eight_processes_that_start_together_compile_once(probe):
