@@ -47,10 +47,10 @@ class Need:
         return store.find(self.name, self.types) is not None
 
     def compile(self) -> None:
-        """Make its machine code, unless another process is at it."""
+        """Make its machine code, unless another process is at it or the code has changed since it was listed."""
         module, _, function = self.name.partition(":")
-        with suppress(store.Busy):
-            getattr(import_module(module), function).compile(types_of(self.types))
+        with suppress(Exception):
+            getattr(import_module(module), function).compile(types_of(self.types), wait=False)
 
 
 def waiting(left: Sequence[Wanted]) -> str:
@@ -79,6 +79,16 @@ def expect(run: str) -> None:
     others = min(processes() - 1, len(left) - 1)
     if others > 0 and sum(need.seconds for need in left) > WORTH and store.folder() is not None:
         _helpers.extend(start(left, others))
+
+
+def compile_another() -> bool:
+    """While other processes compile what this one waits for: compile something else that was announced."""
+    for need in sorted(progress.expected, key=lambda need: -need.seconds):
+        if not need.ready:
+            need.compile()
+            if need.ready:
+                return True
+    return False
 
 
 def needs(name: str) -> list[Need]:
@@ -161,11 +171,9 @@ def work() -> None:
         os._exit(0)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    store.wait_for_others = False
     for need in wanted:
-        with suppress(Exception):  # the list may be older than the code
-            if not need.ready:
-                need.compile()
+        if not need.ready:
+            need.compile()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 
 from m3n.compiled import store
-from m3n.compiled.ahead import Need
+from m3n.compiled.ahead import Need, compile_another
 from m3n.compiled.linking import pipelines
 from m3n.compiled.progress import progress
 from m3n.compiled.signatures import text_of
@@ -73,8 +73,11 @@ class Compiled(CPUDispatcher):
         """The function as compiled code calls it."""
         return Inner(self.py_func)
 
-    def compile(self, sig: Any) -> Any:
-        """The function for arguments of some types: from memory, from disk, or compiled."""
+    def compile(self, sig: Any, wait: bool = True) -> Any:
+        """The function for arguments of some types: from memory, from disk, or compiled.
+
+        If another process compiles it, wait for that and compile something else meanwhile, or raise ``store.Busy``.
+        """
         with global_compiler_lock:
             kinds = tuple(normalize_signature(sig)[0])
             if kinds not in self.overloads:
@@ -82,7 +85,7 @@ class Compiled(CPUDispatcher):
                 if progress.asked is not None:
                     progress.asked.append(need)
                 if not (self.kept and self._load(kinds, need)):
-                    self._make(kinds, need)
+                    self._make(kinds, need, wait)
             return self.overloads[kinds].entry_point
 
     def _load(self, kinds: tuple[Any, ...], need: Need) -> bool:
@@ -93,11 +96,22 @@ class Compiled(CPUDispatcher):
             self.add_overload(found)
         return found is not None
 
-    def _make(self, kinds: tuple[Any, ...], need: Need) -> None:
+    def _make(self, kinds: tuple[Any, ...], need: Need, wait: bool) -> None:
         if not self.kept:
             super().compile(kinds)
             return
-        with progress.compiling(need), store.turn(need.name, need.types):
+        with progress.compiling(need):
+            while kinds not in self.overloads:
+                try:
+                    self._take_turn(kinds, need, wait=False)
+                except store.Busy:
+                    if not wait:
+                        raise
+                    if not compile_another():
+                        self._take_turn(kinds, need, wait=True)
+
+    def _take_turn(self, kinds: tuple[Any, ...], need: Need, wait: bool) -> None:
+        with store.turn(need.name, need.types, wait):
             if not self._load(kinds, need):  # another process may have made it meanwhile
                 super().compile(kinds)
                 store.save(need.name, need.types, self.overloads[kinds])

@@ -18,6 +18,9 @@ class Wanted(Protocol):
     def name(self) -> str:
         """Its module and name."""
 
+    def compile(self) -> None:
+        """Make its machine code, unless another process is at it."""
+
     @property
     def seconds(self) -> float:
         """How long it takes to compile."""

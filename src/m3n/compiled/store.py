@@ -58,25 +58,22 @@ BASELINES = {  # name of a processor that machine code is shipped for, and featu
 log = logging.getLogger("m3n")
 
 
-wait_for_others = True  # while another process compiles the same function
-
-
 class Busy(Exception):
     """Another process is compiling the function."""
 
 
 @contextmanager
-def turn(name: str, types: str) -> Iterator[None]:
-    """Compile while no other process compiles the same function, as far as locks work."""
+def turn(name: str, types: str, wait: bool) -> Iterator[None]:
+    """Compile while no other process compiles the same function, as far as locks work; wait, or raise ``Busy``."""
     place = folder()
     if place is None:
         yield
         return
     lock = FileLock(place / f"{key(name, types, processor())}.lock")
     try:
-        lock.acquire(timeout=PATIENCE if wait_for_others else 0)
+        lock.acquire(timeout=PATIENCE if wait else 0)
     except Timeout:
-        if not wait_for_others:
+        if not wait:
             raise Busy from None
     except (OSError, NotImplementedError) as error:
         log.debug("no lock for %s: %s", name, error)
