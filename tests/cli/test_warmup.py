@@ -57,8 +57,10 @@ def test_what_cannot_be_compiled_is_named(few, monkeypatch):
 def test_the_terminal_says_what_is_compiled(few, monkeypatch, wanted):
     shown = io.StringIO()
     monkeypatch.setattr(options, "console", lambda errors=False: Console(file=shown, width=100))
-    with options.compilation_shown(wanted), progress.compiling(Need("m3n.nothing:at_all", "[]", 30.0)):
-        pass
+    with options.compilation_shown(wanted):
+        for name in ("at_all", "else"):
+            with progress.compiling(Need(f"m3n.nothing:{name}", "[]", 30.0)):
+                pass
     told = "compiling 1 function, about 15 s, only once\n"
     assert shown.getvalue() == (told if wanted else "")
     assert not progress.listeners

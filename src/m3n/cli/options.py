@@ -108,20 +108,17 @@ def _finite(content: Any) -> Any:
 @contextmanager
 def compilation_shown(wanted: bool = True) -> Iterator[None]:
     """Say on standard error what is being compiled: on a terminal in a line that goes away, else in one that stays."""
-    shown: list[Any] = []
+    lines: list[Any] = []
 
     def tell(text: str) -> None:
-        if text and shown:
-            shown[0].update(text)
-        elif text and wanted:
+        if text and wanted and not lines:
             out = console(errors=True)
-            shown.append(out.status(text))
-            if out.is_terminal:
-                shown[0].start()
-            else:
+            lines.append(out.status(text))
+            if not out.is_terminal:
                 out.print(text)
-        elif shown:
-            shown.pop().stop()
+        if lines and lines[0].console.is_terminal:
+            lines[0].update(text)
+            (lines[0].start if text else lines[0].stop)()
 
     progress.listeners.append(tell)
     try:
