@@ -15,6 +15,7 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 
 from m3n.compiled import store
@@ -89,7 +90,7 @@ class Compiled(CPUDispatcher):
             return self.overloads[kinds].entry_point
 
     def _load(self, kinds: tuple[Any, ...], need: Need) -> bool:
-        self.targetctx.refresh()
+        rtsys.initialize(self.targetctx)  # all that machine code needs of Numba; what compiles loads ten times as much
         found = store.load(need.name, need.types, self.targetctx)
         if found is not None:
             self._cache_hits[kinds] += 1
