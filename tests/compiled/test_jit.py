@@ -1,6 +1,7 @@
 """Machine code on disk: never older than its sources, shared by processes, shipped in wheels, and not made twice."""
 
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from m3n.compiled.jit import compiled, inner
 from m3n.compiled.oracles.chain_block import ChainSpace
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
+from m3n.compiled.sweeps.sequential import sweep
+from m3n.compiled.sweeps.visits import add_parts
 
 MACHINERY = ("jit", "linking", "store", "signatures", "ahead", "progress")
 INNER = "from m3n.compiled.jit import inner\n@inner\ndef shift(x):\n    return x + {}\n"
@@ -198,6 +201,24 @@ print(sum(need.ready for need in ahead.needs(run)))
     settings = {"M3N_KERNEL_CACHE": str(tmp_path), "M3N_COMPILE_PROCESSES": "3"}
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True)
     assert int(done.stdout) >= 2, done.stderr
+
+
+def test_foreign_functions_leave_nothing_on_disk(probe, tmp_path):
+    """The names of files tell the sources of our folder alone: others may change unseen."""
+    own = tmp_path / "package" / "mine.py"
+    for shift in (1.0, 5.0):
+        own.write_text(OUTER.replace("* 2.0", f"+ {shift}"))
+        code = "from mine import outer; print(outer(1.0))"
+        environment = {**os.environ, "PYTHONPATH": str(own.parent), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment |= {"M3N_KERNEL_CACHE": str(tmp_path / "mine")}
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        assert float(done.stdout) == 2.0 + shift
+    assert not files(tmp_path)
+
+
+@pytest.mark.parametrize("function", [sweep, add_parts])
+def test_a_pickle_holds_the_name(function):
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_types_are_read_as_they_were_written():

@@ -49,8 +49,12 @@ class Need:
     def compile(self) -> None:
         """Make its machine code, unless another process is at it or the code has changed since it was listed."""
         module, _, function = self.name.partition(":")
-        with suppress(Exception):
+        try:
             getattr(import_module(module), function).compile(types_of(self.types), wait=False)
+        except store.Busy:
+            pass
+        except Exception as error:
+            log.debug("%s cannot be compiled beforehand: %r", self.name, error)
 
 
 def waiting(left: Sequence[Wanted]) -> str:

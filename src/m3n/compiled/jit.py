@@ -10,6 +10,8 @@ infinities, and a reordered sum would break "same seed, same result".
 
 from collections.abc import Callable
 from functools import cache, cached_property
+from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 from numba import njit
@@ -42,12 +44,27 @@ def _entry_pipeline(*arguments: Any) -> Any:
 CHOSEN: dict[str, Any] = {**OPTIONS, "pipeline_class": _inner_pipeline}
 
 
-class Inner(CPUDispatcher):
+class _Ours(CPUDispatcher):
+    """What both kinds have in common."""
+
+    def __init__(self, py_func: Callable[..., Any], pipeline: Callable[..., Any]):
+        options = {"nopython": True, "boundscheck": None, **OPTIONS}
+        super().__init__(py_func, targetoptions=options, pipeline_class=pipeline)
+
+    def __reduce__(self) -> Any:
+        """A pickle holds the name alone."""
+        return _named, (self.py_func.__module__, self.py_func.__qualname__)
+
+
+def _named(module: str, name: str) -> Any:
+    return attrgetter(name)(import_module(module))
+
+
+class Inner(_Ours):
     """A function that only compiled code calls."""
 
     def __init__(self, py_func: Callable[..., Any]):
-        options = {"nopython": True, "boundscheck": None, **OPTIONS}
-        super().__init__(py_func, targetoptions=options, pipeline_class=_inner_pipeline)
+        super().__init__(py_func, _inner_pipeline)
 
     def add_overload(self, cres: Any) -> None:
         """Keep it for callers; Python does not see it."""
@@ -61,13 +78,16 @@ class Inner(CPUDispatcher):
         )
 
 
-class Compiled(CPUDispatcher):
-    """A function that Python calls; compiled code gets its inner form."""
+class Compiled(_Ours):
+    """A function that Python calls; compiled code gets its inner form.
+
+    Its machine code is kept on disk if it comes from this folder, whose sources the names of the files tell.
+    """
 
     def __init__(self, py_func: Callable[..., Any], kept: bool = True):
-        options = {"nopython": True, "boundscheck": None, **OPTIONS}
-        super().__init__(py_func, targetoptions=options, pipeline_class=_entry_pipeline)
-        self.name, self.kept = f"{py_func.__module__}:{py_func.__qualname__}", kept
+        super().__init__(py_func, _entry_pipeline)
+        self.name = f"{py_func.__module__}:{py_func.__qualname__}"
+        self.kept = kept and py_func.__module__.startswith(f"{__package__}.")
 
     @cached_property
     def inner(self) -> Inner:

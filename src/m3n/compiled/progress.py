@@ -35,7 +35,7 @@ class Progress:
 
     Attributes
     ----------
-    expected : dict
+    expected : set
         Entry points that are needed, as far as is known, and were not ready when they were announced.
     listeners : list of callable
         The last one is told in a line of text what is compiled, and an empty text at the end.
@@ -61,7 +61,7 @@ class Progress:
             yield
         finally:
             self.expected.discard(need)
-            log.debug("compiled %s in %.2f s", need.name, time.perf_counter() - begin)
+            log.debug("machine code of %s: %.2f s", need.name, time.perf_counter() - begin)
             self._tell()
 
     def _tell(self) -> None:

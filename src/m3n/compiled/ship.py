@@ -39,5 +39,7 @@ def baseline_environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv[1])
-    print(f"{ship(folder)} of {len(ahead.needs('all'))} functions in {folder}")
+    folder, wanted = Path(sys.argv[1]), len(ahead.needs("all"))
+    made = ship(folder)
+    print(f"{made} of {wanted} functions in {folder}")
+    sys.exit(made < wanted)

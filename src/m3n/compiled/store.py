@@ -75,7 +75,7 @@ def turn(name: str, types: str, wait: bool) -> Iterator[None]:
     except Timeout:
         if not wait:
             raise Busy from None
-    except (OSError, NotImplementedError) as error:
+    except (OSError, NotImplementedError) as error:  # the file system has no locks: work may be done twice
         log.debug("no lock for %s: %s", name, error)
     try:
         yield
