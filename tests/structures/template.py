@@ -136,13 +136,15 @@ class StructureTemplate:
             alone, _ = structure.select(np.array([draw(st.integers(0, structure.n - 1))]))
             outputs = list(alone.enumerate(0))
             encoded = [alone.encode(y) for y in outputs]
-            for y, parts in zip(outputs, encoded, strict=True):
+            for y, parts in zip(outputs, encoded, strict=True) if alone.one_label_per_row else ():
                 np.testing.assert_array_equal(parts[0], np.eye(parts[0].shape[1])[alone.labels_of(y)])
             one, other = (draw(st.integers(0, len(outputs) - 1)) for _ in range(2))
             masks = alone.branches(outputs[one], outputs[other])
             assert bool(masks) == (one != other)
             if masks:
-                inside = np.array([[not parts[k][mask].any() for parts in encoded] for k, mask, _ in masks])
+                inside = np.array(
+                    [[bool(parts[k][mask].any()) == must for parts in encoded] for k, mask, must in masks]
+                )
                 np.testing.assert_array_equal(inside.sum(axis=0), 1)
                 assert inside[0, other]
                 assert inside[1, one]

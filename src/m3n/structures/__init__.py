@@ -1,5 +1,6 @@
 """Output spaces: one file each."""
 
+from m3n.structures.arcs import Arcs
 from m3n.structures.base import Parts, Structure
 from m3n.structures.chain import Chain
 from m3n.structures.factors import Factors
@@ -9,6 +10,7 @@ from m3n.structures.labels import LabelStructure
 from m3n.structures.loopy import LoopyGraph
 from m3n.structures.multiclass import Multiclass
 from m3n.structures.multilabel import Multilabel, multilabel_pairs
+from m3n.structures.projective import ProjectiveTree
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
 from m3n.structures.semi_markov import SemiMarkov
 from m3n.structures.slack import InexactOracle, Restriction
@@ -16,7 +18,7 @@ from m3n.structures.transitions import Transitions
 from m3n.structures.tree import Tree
 
 __all__ = [
-    "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph", "Multiclass",
-    "Multilabel", "Parts", "RelaxedMap", "Restriction", "SemiMarkov", "Structure", "TooExpensive", "Transitions",
-    "Tree", "multilabel_pairs", "relaxed_map",
+    "Arcs", "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph",
+    "Multiclass", "Multilabel", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction", "SemiMarkov", "Structure",
+    "TooExpensive", "Transitions", "Tree", "multilabel_pairs", "relaxed_map",
 ]  # fmt: skip
