@@ -1,6 +1,8 @@
 """Feature maps: linear maps from weights to part scores, with their adjoints."""
 
+from m3n.features.anchored import AnchoredTemplates
 from m3n.features.base import FeatureMap
+from m3n.features.codes import Codes
 from m3n.features.kernel import CliqueKernel, Kernel
 from m3n.features.kernel_functions import KernelFunction
 from m3n.features.maps import Dense, NoFeatures, Sparse, Stack, Table, chain_features
@@ -10,8 +12,8 @@ from m3n.features.vectorizer import AttributeVectorizer
 from m3n.features.wrapped import BinaryLabels, Copies, Scaled, graph_features
 
 __all__ = [
-    "CHUNKING", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Copies", "Dense", "FeatureMap", "Kernel",
-    "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled", "Sparse", "Stack", "Table",
+    "CHUNKING", "AnchoredTemplates", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Codes", "Copies", "Dense",
+    "FeatureMap", "Kernel", "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled", "Sparse", "Stack", "Table",
     "Templates", "chain_features", "graph_features", "observed_pairs", "observed_transitions",
     "word_templates",
 ]  # fmt: skip

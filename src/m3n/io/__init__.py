@@ -3,6 +3,7 @@
 from m3n.io import schemes
 from m3n.io.attributes import read_attributes, write_attributes
 from m3n.io.columns import read_columns, write_columns
+from m3n.io.conllu import Treebank, read_conllu, write_conllu
 from m3n.io.files import DataFileError
 from m3n.io.formats import Data, detect, read_sequences
 from m3n.io.json_lines import read_graphs, read_json_lines, write_json_lines
@@ -11,7 +12,7 @@ from m3n.io.svmlight import read_label_sets, read_svm_hmm, write_svm_hmm
 from m3n.io.template_file import read_template
 
 __all__ = [
-    "Column", "Data", "DataFileError", "Sentences", "detect", "from_frame", "read_attributes", "read_columns",
-    "read_graphs", "read_json_lines", "read_label_sets", "read_sequences", "read_svm_hmm", "read_template", "schemes",
-    "to_frame", "write_attributes", "write_columns", "write_json_lines", "write_svm_hmm",
+    "Column", "Data", "DataFileError", "Sentences", "Treebank", "detect", "from_frame", "read_attributes", "read_columns",
+    "read_conllu", "read_graphs", "read_json_lines", "read_label_sets", "read_sequences", "read_svm_hmm", "read_template", "schemes",
+    "to_frame", "write_attributes", "write_columns", "write_conllu", "write_json_lines", "write_svm_hmm",
 ]  # fmt: skip

@@ -58,11 +58,14 @@ class PartLoss(Loss):
         Price of a part of the answer that the right output lacks.
     arrays : sequence of int or None
         Which arrays of theta count; None: all that have rows of their own for every example.
+    normalized : bool
+        Whether to divide by the number of parts of the right output, so that long examples count as much as short ones.
     """
 
     missed: float = 1.0
     spurious: float = 1.0
     arrays: Sequence[int] | None = None
+    normalized: bool = False
 
     def __post_init__(self) -> None:
         for name in ("missed", "spurious"):
@@ -74,4 +77,19 @@ class PartLoss(Loss):
         right, spans = structure.encode(gold), structure.spans()
         chosen = [k for k, span in enumerate(spans) if span is not None] if self.arrays is None else self.arrays
         costs = {k: np.where(right[k] > 0.0, -self.missed, self.spurious) for k in chosen}
+        if self.normalized:
+            _divide(structure, {k: (costs[k], right[k]) for k in chosen})
         return Cost.of_parts(structure, gold, costs, constant="gold")
+
+
+def _divide(structure: Structure, arrays: dict[int, tuple[np.ndarray, np.ndarray]]) -> None:
+    """Divide the costs of every example by the number of its right parts."""
+    counts, owners = np.zeros(structure.n), {}
+    for k, (_, right) in arrays.items():
+        span = structure.spans()[k]
+        if span is None:
+            raise ValueError(f"array {k} of theta is shared by all examples: its parts have no example to divide by")
+        owners[k] = np.repeat(np.arange(structure.n), np.diff(span))
+        counts += np.bincount(owners[k], right.reshape(len(right), -1).sum(axis=1), structure.n)
+    for k, (costs, _) in arrays.items():
+        costs /= np.maximum(counts, 1.0)[owners[k]].reshape(-1, *(1,) * (costs.ndim - 1))

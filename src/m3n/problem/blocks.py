@@ -282,7 +282,8 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     short = sparse.runs.max(initial=0) < 1 << 31
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
     columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
-    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
+    indicators = sparse.data.dtype == np.int8  # a byte each instead of eight
+    data = sparse.data if indicators else np.ascontiguousarray(sparse.data, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)
     return MapRows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

@@ -1,6 +1,9 @@
-"""Scores of predicted labels: tokens, chunks, sets, whole sequences, and which label is taken for which."""
+"""Scores of predictions: tokens, chunks, sets, whole sequences, which label is taken for which; dependency trees."""
 
+from m3n.scores.attachment import AttachmentScores, attachment_scores
 from m3n.scores.labels import chunk_scores, confusion, set_scores, token_scores
 from m3n.scores.table import Row, Scores
 
-__all__ = ["Row", "Scores", "chunk_scores", "confusion", "set_scores", "token_scores"]
+__all__ = [
+    "AttachmentScores", "Row", "Scores", "attachment_scores", "chunk_scores", "confusion", "set_scores", "token_scores",
+]  # fmt: skip

@@ -231,6 +231,23 @@ class Arcs:
         places[arc[found]] = upper[found] - self.word_first[self._head_word[arc[found]]]
         return places
 
+    def only(self, kept: np.ndarray) -> Arcs:
+        """Some of the arcs, with their labels.
+
+        Parameters
+        ----------
+        kept : array of bool (arcs,)
+            Which ones; every word must keep one.
+        """
+        kept = np.asarray(kept, bool)
+        chosen = np.flatnonzero(kept)
+        labelled: tuple[Any, Any] = (None, None)
+        if self.label_first is not None and self.label is not None:
+            counts = np.diff(self.label_first)[chosen]
+            labelled = _running(counts), self.label[numbers(self.label_first[chosen], counts)]
+        first = np.concatenate([[0], np.cumsum(kept)])[self.first]
+        return Arcs(self.lengths, first, self.head[chosen], self.dependent[chosen], self.labels, *labelled)
+
     def select(self, sentences: slice | np.ndarray) -> Arcs:
         """The arcs of some sentences."""
         chosen = np.arange(self.n)[sentences]

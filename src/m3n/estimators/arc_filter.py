@@ -1,0 +1,71 @@
+"""Which arcs of a sentence are worth a look: a small model of arcs looks at all of them, a large one at those it keeps.
+
+A sentence of L words has L^2 arcs, and hardly five of them per word are ever likely. The filter is a conditional random
+field over the same trees with a few templates. It keeps the arcs whose probability is at least ``share`` of that of the
+likeliest head of the word, and those of its best tree, so that there always is a tree. Training keeps the right arcs,
+too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from m3n.features import AnchoredTemplates
+from m3n.features.arcs import arc_codes
+from m3n.features.words import WordTable
+from m3n.packed import Threads
+from m3n.problem import Problem
+from m3n.run.loop import minimize
+from m3n.structures import Arcs, Structure
+
+Space = Callable[[Arcs], Structure]
+EFFORT = {"rtol": 0.1, "max_passes": 40}  # what a filter says changes little after that
+
+
+@dataclass(frozen=True)
+class ArcFilter:
+    """A filter of arcs.
+
+    Attributes
+    ----------
+    templates : AnchoredTemplates
+        What it sees.
+    space : callable
+        From candidate arcs to the trees over them.
+    share : float
+        How likely an arc must be, compared with the likeliest one of the same word; 0 keeps all.
+    """
+
+    templates: AnchoredTemplates
+    space: Space
+    share: float
+
+    def train(self, words: WordTable, heads: list[list[int]], n_jobs: int | None) -> np.ndarray:
+        """Its weights, from sentences with their trees."""
+        arcs = Arcs.all(words.lengths)
+        features = arc_codes(self.templates, words, arcs, Threads(n_jobs))
+        problem = Problem(self.space(arcs), features, heads, lam=1.0 / len(heads), temperature=1.0, n_jobs=n_jobs)
+        return minimize(problem, **EFFORT).w
+
+    def kept(self, words: WordTable, w: np.ndarray, threads: Threads) -> np.ndarray:
+        """Which of all arcs are kept, of every sentence: array of bool (arcs,)."""
+        arcs = Arcs.all(words.lengths)
+        if not self.share:
+            return np.ones(len(arcs.head), bool)
+        structure, features = self.space(arcs), arc_codes(self.templates, words, arcs, threads)
+        theta = features.scores(w, (np.empty(len(arcs.head)),), threads)
+        best = structure.encode(structure.hard(theta, threads)[1])[0] > 0.0
+        _, (marginal,) = structure.soft(theta, 1.0, threads)
+        word = np.flatnonzero(np.diff(arcs.dependent, prepend=-1))  # arcs are sorted by their dependents
+        likeliest = np.repeat(np.maximum.reduceat(marginal, word), np.diff(np.append(word, len(marginal))))
+        return best | (marginal >= self.share * likeliest)
+
+
+def right_arcs(arcs: Arcs, heads: list[list[int]]) -> np.ndarray:
+    """Which arcs are those of some trees: array of bool (arcs,)."""
+    joined = np.concatenate([np.asarray(tree) for tree in heads])
+    word = np.cumsum(arcs.lengths)[arcs.sentence] - arcs.lengths[arcs.sentence] + arcs.dependent - 1
+    return arcs.head == joined[word]

@@ -1,0 +1,87 @@
+"""Which labels an arc may have: those that training has seen between words with these tags, in this direction.
+
+An arc between tags that have never met may have any label. So few labels of every arc are looked at, five instead of
+fifty, and hardly any right one is lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from m3n.features.words import ATTRIBUTES, WordTable
+from m3n.packed.ragged import numbers
+from m3n.structures import Arcs
+
+TAG = ATTRIBUTES.index("upos")
+MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of 64 bits
+
+
+@dataclass(frozen=True)
+class ArcLabels:
+    """Labels by tags and direction.
+
+    Attributes
+    ----------
+    keys : array of uint64 (kinds,)
+        Hashes of tags of head and dependent, and direction, ascending.
+    first : array of int (kinds + 1,)
+        Where the labels of every kind begin.
+    labels : array of int (...)
+        The labels of every kind, ascending.
+    count : int
+        How many labels there are.
+    """
+
+    keys: np.ndarray
+    first: np.ndarray
+    labels: np.ndarray
+    count: int
+
+    @classmethod
+    def none(cls) -> ArcLabels:
+        """For trees without labels."""
+        return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0, np.int32), 1)
+
+    @classmethod
+    def learn(cls, words: WordTable, arcs: Arcs, labels: np.ndarray, count: int) -> ArcLabels:
+        """From right arcs with their labels, one per word.
+
+        Parameters
+        ----------
+        words : WordTable
+            The sentences.
+        arcs : Arcs
+            The right arcs.
+        labels : array of int (arcs,)
+            Their labels.
+        count : int
+            How many labels there are.
+        """
+        keys, kind = np.unique(_keys(words, arcs), return_inverse=True)
+        pairs = np.unique(kind.astype(np.int64) * count + labels)
+        first = np.searchsorted(pairs, np.arange(len(keys) + 1) * count)
+        return cls(keys, first, (pairs % count).astype(np.int32), count)
+
+    def allow(self, words: WordTable, arcs: Arcs) -> Arcs:
+        """The same arcs with the labels that they may have."""
+        keys = _keys(words, arcs)
+        kind = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        known = self.keys[kind] == keys
+        first = np.where(known, self.first[kind], len(self.labels))
+        counts = np.where(known, np.diff(self.first)[kind], self.count)
+        joined = np.concatenate([self.labels, np.arange(self.count, dtype=np.int32)])
+        return Arcs(
+            arcs.lengths, arcs.first, arcs.head, arcs.dependent, self.count,
+            np.concatenate([[0], np.cumsum(counts)]), joined[numbers(first, counts)],
+        )  # fmt: skip
+
+
+def _keys(words: WordTable, arcs: Arcs) -> np.ndarray:
+    root, tags = words.root[arcs.sentence], words.tokens.values[:, TAG]
+    right = (arcs.head < arcs.dependent).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        return (tags[root + arcs.head] * MIX ^ tags[root + arcs.dependent]) * MIX + right
+
+
