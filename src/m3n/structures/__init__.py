@@ -10,6 +10,7 @@ from m3n.structures.labels import LabelStructure
 from m3n.structures.loopy import LoopyGraph
 from m3n.structures.multiclass import Multiclass
 from m3n.structures.multilabel import Multilabel, multilabel_pairs
+from m3n.structures.non_projective import NonProjectiveTree
 from m3n.structures.projective import ProjectiveTree
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
 from m3n.structures.semi_markov import SemiMarkov
@@ -19,6 +20,6 @@ from m3n.structures.tree import Tree
 
 __all__ = [
     "Arcs", "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph",
-    "Multiclass", "Multilabel", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction", "SemiMarkov", "Structure",
-    "TooExpensive", "Transitions", "Tree", "multilabel_pairs", "relaxed_map",
+    "Multiclass", "Multilabel", "NonProjectiveTree", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction",
+    "SemiMarkov", "Structure", "TooExpensive", "Transitions", "Tree", "multilabel_pairs", "relaxed_map",
 ]  # fmt: skip

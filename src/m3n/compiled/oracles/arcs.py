@@ -130,22 +130,22 @@ def list_arcs(arcs, i, theta, heads, parts):
 
 
 @inner
-def spread_scores(arcs, i, scores, n, table):
-    """table[h n + d] = the score of arc (h, d), -inf where it is no candidate; n is one more than the length."""
-    first = arcs.first[i]
+def spread_scores(arcs, i, scores, head_step, word_step, table):
+    """table[h head_step + d word_step] = the score of arc (h, d), -inf where it is no candidate."""
+    first, n = arcs.first[i], arcs.lengths[i] + 1
     for k in range(n * n):
         table[k] = -np.inf
     for word in range(1, n):
         low, high = arcs_into(arcs, i, word)
         for a in range(low, high):
-            table[arcs.head[first + a] * n + word] = scores[a]
+            table[arcs.head[first + a] * head_step + word * word_step] = scores[a]
 
 
 @inner
-def collect_marginals(arcs, i, n, table, theta):
-    """theta[arc] = table[h n + d]."""
+def collect_marginals(arcs, i, head_step, word_step, table, theta):
+    """theta[arc] = the entry of arc (h, d), as in ``spread_scores``."""
     first = arcs.first[i]
-    for word in range(1, n):
+    for word in range(1, arcs.lengths[i] + 1):
         low, high = arcs_into(arcs, i, word)
         for a in range(low, high):
-            theta[a] = table[arcs.head[first + a] * n + word]
+            theta[a] = table[arcs.head[first + a] * head_step + word * word_step]

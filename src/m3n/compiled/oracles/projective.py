@@ -76,7 +76,7 @@ def _workspace(space):
 def _best(space, i, theta, parts, work):
     n = space.arcs.lengths[i] + 1
     add_best_labels(space.arcs, i, theta, work.scores)
-    spread_scores(space.arcs, i, work.scores, n, work.opened)
+    spread_scores(space.arcs, i, work.scores, n, 1, work.opened)
     value = _inside(n, space.single_root, 0.0, work)
     if not value > -np.inf:
         return value, 0
@@ -88,10 +88,10 @@ def _best(space, i, theta, parts, work):
 def _soft(space, i, theta, mu, work):
     n = space.arcs.lengths[i] + 1
     add_soft_labels(space.arcs, i, theta, mu, work.scores)
-    spread_scores(space.arcs, i, work.scores, n, work.opened)
+    spread_scores(space.arcs, i, work.scores, n, 1, work.opened)
     value = _inside(n, space.single_root, mu, work)
     _from_above(n, space.single_root, value, mu, work)
-    collect_marginals(space.arcs, i, n, work.p_opened, theta)
+    collect_marginals(space.arcs, i, n, 1, work.p_opened, theta)
     weigh_labels(space.arcs, i, theta)
     return value
 
