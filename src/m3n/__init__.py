@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from m3n import callbacks, checks, datasets, features, io, losses, reports, scores, solvers, structures
     from m3n.comparison import Comparison, compare
     from m3n.estimators import (
+        DependencyParser,
         GraphLabeler,
         MultilabelClassifier,
         SegmentTagger,
@@ -33,6 +34,7 @@ _HOME = {
     "BrokenOracle": "m3n.run.loop",
     "Certificate": "m3n.run.certificate",
     "Comparison": "m3n.comparison",
+    "DependencyParser": "m3n.estimators",
     "GraphLabeler": "m3n.estimators",
     "MissingOracle": "m3n.run.suitability",
     "MultilabelClassifier": "m3n.estimators",
@@ -61,8 +63,8 @@ _HOME = {
 _MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "scores", "solvers", "structures")
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
-    "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "DependencyParser", "GraphLabeler", "MissingOracle",
+    "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
     "path", "report", "reports", "scores", "solvers", "structures",

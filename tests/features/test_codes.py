@@ -3,9 +3,13 @@ import pytest
 
 from m3n.checks import check_adjoint
 from m3n.compiled.maps.anchored import Places, Tokens
-from m3n.features import AnchoredTemplates, Codes, Sparse, Stack
+from m3n.features import AnchoredTemplates, Codes, Scaled, Stack
 from m3n.features.anchored import hashed, text_hash
+from m3n.losses import PartLoss
 from m3n.packed import Threads
+from m3n.problem import Problem
+from m3n.run.loop import minimize
+from m3n.structures import Arcs, ProjectiveTree
 
 
 def some_codes(random, rows=9, dim=12):
@@ -30,15 +34,65 @@ def test_codes_are_a_matrix_of_ones(random, threads):
     check_adjoint(features)
 
 
+def masked(random):
+    """Rows of codes that score one to three parts each."""
+    features, lists = some_codes(random, dim=16)
+    widths = random.integers(1, 4, size=9)
+    masks = random.integers(0, 16, size=widths.sum())
+    row = np.repeat(np.arange(9), widths)
+    shown = [lists[r] ^ mask for r, mask in zip(row, masks, strict=True)]
+    return Codes(features.pointers, features.codes, 16, np.cumsum([0, *widths]), masks), shown
+
+
+@pytest.mark.parametrize("threads", [Threads(1), Threads(3)])
+def test_masks_make_other_weights_of_the_same_codes(random, threads):
+    features, lists = masked(random)
+    matrix, w, parts = indicator(lists, 16), random.normal(size=16), random.normal(size=len(lists))
+    np.testing.assert_allclose(features.scores(w, (np.empty(len(lists)),), threads)[0], matrix @ w)
+    np.testing.assert_allclose(features.adjoint((parts,), threads), parts @ matrix)
+    np.testing.assert_allclose(features.norms()[0], np.linalg.norm(matrix, axis=1))
+    check_adjoint(features)
+
+
 def test_rows_and_selections_are_the_same_matrix(random):
-    features, lists = some_codes(random)
-    rows = Stack(Sparse(np.ones((1, 1)), 1), features).rows()
-    assert rows.data.dtype == np.float64  # beside numbers they are numbers
-    alone = features.rows()
-    assert alone.data.dtype == np.int8
-    np.testing.assert_array_equal(np.split(alone.runs, alone.pointers[1:-1])[3], lists[3])
-    chosen = features.select((np.array([4, 0]),))
-    np.testing.assert_array_equal(chosen.codes, np.concatenate([lists[4], lists[0]]))
+    features, lists = masked(random)
+    rows = features.rows()
+    for p, codes in enumerate(lists):
+        np.testing.assert_array_equal(rows.runs[rows.pointers[p] : rows.pointers[p + 1]], codes)
+    own = np.concatenate([np.arange(*features.firsts[r : r + 2]) for r in (4, 0)])
+    chosen, w = features.select((own,)), random.normal(size=16)
+    whole = features.scores(w, (np.empty(len(lists)),))[0]
+    np.testing.assert_allclose(chosen.scores(w, (np.empty(len(own)),))[0], whole[own])
+    wide = int(np.flatnonzero(np.diff(features.firsts) > 1)[0])
+    with pytest.raises(ValueError, match="chosen together"):
+        features.select((np.array([features.firsts[wide]]),))
+
+
+def test_masks_need_a_power_of_two(random):
+    with pytest.raises(ValueError, match="a power of two, got 12"):
+        Codes([0, 1], [3], 12, [0, 2], [0, 1])
+
+
+@pytest.mark.parametrize("weights", [None, [2.0, 1.0, 0.5]])
+@pytest.mark.parametrize("solver", ["sequential_dual", "block_frank_wolfe", "dual_ascent"])
+def test_block_methods_find_what_whole_passes_find(random, solver, weights):
+    """Visits read rows of codes by functions of their own; passes over all examples do not."""
+    lists = [[(0, 1), (2, 1), (0, 2), (1, 2), (2, 3), (1, 3)], [(0, 1)], [(0, 1), (2, 1), (0, 2), (1, 2)]]
+    arcs, heads = Arcs.of([3, 1, 2], lists, labels=3), [[2, 0, 2], [0], [0, 1]]
+    plain, _ = some_codes(random, rows=len(arcs.head))
+    codes = np.concatenate([random.choice(16, 4, replace=False) for _ in arcs.head])
+    labels = Codes(np.arange(len(arcs.head) + 1) * 4, codes, 16, arcs.part_first, np.array([0, 5, 9])[arcs.part_label])
+    trees = [[(head, k % 3) for k, head in enumerate(tree)] for tree in heads]
+    soft = solver == "dual_ascent"
+    problem = Problem(
+        ProjectiveTree(arcs), Stack(Scaled(plain, 0.5), labels), trees, lam=0.1, sample_weight=weights,
+        loss=None if soft else PartLoss(), temperature=float(soft),
+    )  # fmt: skip
+    assert type(problem.blocks.rows).__name__ == "CodeRows"
+    one, other = (minimize(problem, name, tol=1e-3, max_passes=2000) for name in (solver, "lbfgs" if soft else "bmrm"))
+    assert one.converged and other.converged
+    assert max(one.certificate.dual, other.certificate.dual) <= min(one.certificate.primal, other.certificate.primal)
+    np.testing.assert_allclose(one.w, other.w, atol=2 * np.sqrt(2 * 1e-3 / 0.1))
 
 
 def test_codes_outside_of_the_weights_are_refused():

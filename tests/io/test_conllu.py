@@ -69,7 +69,10 @@ LINE = "{}\tw\tw\tX\tX\t_\t{}\tdep\t_\t_\n"
         (["# comment\n", LINE.format(1, 0), LINE.format(2, 3)], r"line 3: this word has the head '3'.*1\.\.2"),
         ([LINE.format(1, 0), LINE.format(2, "x")], "line 2: this word has the head 'x'"),
         ([LINE.format(1, -1)], "line 1: this word has the head '-1'"),
-        ([LINE.format(1, 0), "\n", LINE.format(1, 2), LINE.format(2, 1)], "line 3: word 1 is its own head, through 1 -> 2 -> 1"),
+        (
+            [LINE.format(1, 0), "\n", LINE.format(1, 2), LINE.format(2, 1)],
+            "line 3: word 1 is its own head, through 1 -> 2 -> 1",
+        ),
         ([LINE.format(1, 1)], "line 1: word 1 is its own head, through 1 -> 1"),
         ([LINE.format(1, 0), LINE.format(2, 0)], "line 2: word 2 is a second root beside word 1; single_root=False"),
         ([LINE.format(1, 0), LINE.format(3, 1)], "line 2: word 3 stands where word 2 should be"),
@@ -100,6 +103,8 @@ def test_trees_that_do_not_fit(path):
         bank.with_trees([[0], [0]])
 
 
-@pytest.mark.parametrize(("heads", "circle"), [([2, 3, 0], []), ([2, 1, 0], [1, 2]), ([0, 3, 4, 2], [2, 3, 4]), ([1], [1])])
+@pytest.mark.parametrize(
+    ("heads", "circle"), [([2, 3, 0], []), ([2, 1, 0], [1, 2]), ([0, 3, 4, 2], [2, 3, 4]), ([1], [1])]
+)
 def test_circles(heads, circle):
     assert find_circle(heads) == circle

@@ -1,7 +1,7 @@
 """Which labels an arc may have: those that training has seen between words with these tags, in this direction.
 
-An arc between tags that have never met may have any label. So few labels of every arc are looked at, five instead of
-fifty, and hardly any right one is lost.
+Labels that one arc in a thousand of its kind has are left out, too, and an arc between tags that have never met may have
+any label. So few labels of every arc are looked at, five instead of fifty, and hardly any right one is lost.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from m3n.packed.ragged import numbers
 from m3n.structures import Arcs
 
 TAG = ATTRIBUTES.index("upos")
+RARE = 1e-3  # of the arcs of a kind
 MIX = np.uint64(0x9E3779B97F4A7C15)  # an odd number of 64 bits
 
 
@@ -24,7 +25,7 @@ class ArcLabels:
 
     Attributes
     ----------
-    keys : array of uint64 (kinds,)
+    keys : array of int (kinds,)
         Hashes of tags of head and dependent, and direction, ascending.
     first : array of int (kinds + 1,)
         Where the labels of every kind begin.
@@ -42,7 +43,7 @@ class ArcLabels:
     @classmethod
     def none(cls) -> ArcLabels:
         """For trees without labels."""
-        return cls(np.empty(0, np.uint64), np.zeros(1, np.int64), np.empty(0, np.int32), 1)
+        return cls(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.int32), 1)
 
     @classmethod
     def learn(cls, words: WordTable, arcs: Arcs, labels: np.ndarray, count: int) -> ArcLabels:
@@ -59,29 +60,41 @@ class ArcLabels:
         count : int
             How many labels there are.
         """
-        keys, kind = np.unique(_keys(words, arcs), return_inverse=True)
-        pairs = np.unique(kind.astype(np.int64) * count + labels)
+        keys, kind, sizes = np.unique(_keys(words, arcs), return_inverse=True, return_counts=True)
+        pairs, often = np.unique(kind.astype(np.int64) * count + labels, return_counts=True)
+        pairs = pairs[often >= RARE * sizes[pairs // count]]
         first = np.searchsorted(pairs, np.arange(len(keys) + 1) * count)
         return cls(keys, first, (pairs % count).astype(np.int32), count)
 
-    def allow(self, words: WordTable, arcs: Arcs) -> Arcs:
-        """The same arcs with the labels that they may have."""
+    def allow(self, words: WordTable, arcs: Arcs, right: tuple[np.ndarray, np.ndarray] | None = None) -> Arcs:
+        """The same arcs with the labels that they may have.
+
+        Parameters
+        ----------
+        words : WordTable
+            The sentences.
+        arcs : Arcs
+            The arcs.
+        right : tuple of arrays of int, optional
+            Some arcs, and a label of each that it may have in any case.
+        """
         keys = _keys(words, arcs)
         kind = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         known = self.keys[kind] == keys
         first = np.where(known, self.first[kind], len(self.labels))
         counts = np.where(known, np.diff(self.first)[kind], self.count)
         joined = np.concatenate([self.labels, np.arange(self.count, dtype=np.int32)])
-        return Arcs(
-            arcs.lengths, arcs.first, arcs.head, arcs.dependent, self.count,
-            np.concatenate([[0], np.cumsum(counts)]), joined[numbers(first, counts)],
-        )  # fmt: skip
+        arc, label = np.repeat(np.arange(len(keys)), counts), joined[numbers(first, counts)]
+        if right is not None:
+            pairs = np.unique(np.concatenate([arc * self.count + label, right[0] * self.count + right[1]]))
+            arc, label = pairs // self.count, (pairs % self.count).astype(np.int32)
+        begins = np.searchsorted(arc, np.arange(len(keys) + 1))
+        return Arcs(arcs.lengths, arcs.first, arcs.head, arcs.dependent, self.count, begins, label)
 
 
 def _keys(words: WordTable, arcs: Arcs) -> np.ndarray:
     root, tags = words.root[arcs.sentence], words.tokens.values[:, TAG]
     right = (arcs.head < arcs.dependent).astype(np.uint64)
     with np.errstate(over="ignore"):
-        return (tags[root + arcs.head] * MIX ^ tags[root + arcs.dependent]) * MIX + right
-
-
+        mixed = (tags[root + arcs.head] * MIX ^ tags[root + arcs.dependent]) * MIX + right
+    return (mixed >> np.uint64(1)).astype(np.int64)  # not negative

@@ -51,6 +51,9 @@ class DependencyParser(Trained):
 
     Parameters
     ----------
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 30/n, as an arc has about a hundred
+        features. The sum of sample weights, if there are any, takes the place of n.
     loss : {"hamming", "normalized_hamming"} or Loss
         What wrong trees cost, with every objective but "crf": wrong words, that is words with a wrong head or label,
         or their share; or an object of ``m3n.losses``, such as ``PartLoss``.
@@ -115,6 +118,7 @@ class DependencyParser(Trained):
     )  # fmt: skip
     _reader = WordReader
     _groups = GROUPS
+    _strength = 30.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DependencyParser:
         """Train on sentences with their trees.
@@ -229,7 +233,9 @@ class DependencyParser(Trained):
         if unknown:
             raise ValueError(f"second_order names {unknown[0]!r}; there are {SECOND}")
         if self.order == 2 and not self.projective:
-            raise ValueError("trees with crossing arcs have order=1 only: best trees of order 2 cannot be found exactly")
+            raise ValueError(
+                "trees with crossing arcs have order=1 only: best trees of order 2 cannot be found exactly"
+            )
         if not 0.0 <= self.filter < 1.0:
             raise ValueError(f"filter must be at least 0 and below 1, got {self.filter}")
 
@@ -260,7 +266,7 @@ class DependencyParser(Trained):
         if labelled:
             numbers = np.concatenate([[label for _, label in tree] for tree in examples.outputs])
             lists = ArcLabels.learn(words, everything.only(right), numbers, len(examples.classes))
-            arcs = lists.allow(words, arcs)
+            arcs = lists.allow(words, arcs, (np.flatnonzero(right_arcs(arcs, heads)), numbers))
         learnt_too |= {"label_kinds_": lists.keys, "label_firsts_": lists.first, "label_lists_": lists.labels}
         groups = [(codes, name) for name, codes in self._codes(words, arcs, examples.classes, threads).items()]
         return Setup(self._space(arcs), stacked(groups, resolve_strengths(self.strengths, GROUPS)), learnt_too)
@@ -303,7 +309,11 @@ class DependencyParser(Trained):
 
     def _kinds(self, labelled: bool) -> list[str]:
         """The kinds of parts, in the order of the arrays of theta."""
-        return ["arcs", *["labels"] * labelled, *(name for name in SECOND if self.order == 2 and name in self.second_order)]
+        return [
+            "arcs",
+            *["labels"] * labelled,
+            *(name for name in SECOND if self.order == 2 and name in self.second_order),
+        ]
 
     def _codes(self, words: WordTable, arcs: Arcs, classes: np.ndarray, threads: Threads) -> dict[str, Codes]:
         """The features of all parts."""

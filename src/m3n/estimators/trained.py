@@ -179,6 +179,7 @@ class Trained(Declared, ABC):
     _has_weights: ClassVar[bool] = True
     _reader: ClassVar[Any]  # the class of what reads X
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
+    _strength: ClassVar[float] = 1.0  # lam in units of 1/n, where none is given
     _outputs: ClassVar[np.ndarray | None] = None  # the labels of a position, where these are not the classes
     _last: tuple[Any, Result] | None = None  # where a warm start begins
 
@@ -281,14 +282,13 @@ class Trained(Declared, ABC):
     def _problem(self, examples: Examples, setup: Setup) -> Problem:
         """What is minimised."""
         objective, lam = resolve_objective(self.objective), resolve_lam(self.lam, self.C, examples.count)
-        if setup.scale != 1.0:
-            lam = (lam or 1.0 / examples.count) / setup.scale
+        lam = self._strength / examples.count if lam is None else lam
         return Problem(
             setup.structure,
             setup.features,
             examples.outputs,
             loss=self._bound_loss(examples.classes),
-            lam=lam,
+            lam=lam / setup.scale,
             l1=self.l1,
             sample_weight=examples.weights if setup.weights is None else setup.weights,
             temperature=objective.temperature,

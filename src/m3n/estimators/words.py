@@ -36,7 +36,9 @@ class WordReader(PlainReader):
     def read(self, X: Any) -> WordTable:
         """Read sentences."""
         if isinstance(X, str) or (len(X) and isinstance(X[0], str | Mapping)):
-            raise TypeError("X must be a sequence of sentences, each a sequence of words; for one sentence give [words]")
+            raise TypeError(
+                "X must be a sequence of sentences, each a sequence of words; for one sentence give [words]"
+            )
         return WordTable.of([_sentence(sentence, i) for i, sentence in enumerate(X)])
 
 
@@ -70,7 +72,9 @@ def read_trees(y: Any, lengths: np.ndarray) -> tuple[list[list[int]], list[list[
 def _checked_heads(heads: list[int], i: int) -> list[int]:
     for t, head in enumerate(heads, start=1):
         if not 0 <= head <= len(heads):
-            raise ValueError(f"sentence {i}, word {t}: the head {head} is neither 0, the root, nor a word 1..{len(heads)}")
+            raise ValueError(
+                f"sentence {i}, word {t}: the head {head} is neither 0, the root, nor a word 1..{len(heads)}"
+            )
     circle = find_circle(heads)
     if circle:
         trail = " -> ".join(map(str, [*circle, circle[0]]))
@@ -102,7 +106,9 @@ def _word(word: Any, where: str) -> dict[str, str]:
         return {name: _text(word[name], name, where) for name in GIVEN if word.get(name) is not None}
     columns = GIVEN if isinstance(word, Sequence) and len(word) == len(GIVEN) else SHORT
     if not isinstance(word, Sequence) or len(word) != len(columns):
-        raise TypeError(f"{where}: a word must be a dict, ({', '.join(GIVEN)}), (form, upos) or a form, got {word!r:.80}")
+        raise TypeError(
+            f"{where}: a word must be a dict, ({', '.join(GIVEN)}), (form, upos) or a form, got {word!r:.80}"
+        )
     return {name: _text(value, name, where) for name, value in zip(columns, word, strict=True)}
 
 

@@ -78,8 +78,15 @@ class AnchoredTemplates:
         places = np.array(list(atoms) or np.empty((0, 3)), np.int32).reshape(-1, 3)
         return Plan(places, table, seeds, between, 64 - self.bits)
 
-    def codes(self, places: Places, tokens: Tokens, threads: Threads = SERIAL) -> Codes:
-        """The features of some parts.
+    def codes(
+        self,
+        places: Places,
+        tokens: Tokens,
+        threads: Threads = SERIAL,
+        firsts: np.ndarray | None = None,
+        kinds: np.ndarray | None = None,
+    ) -> Codes:
+        """The features of some parts, or of parts of several kinds in the same places.
 
         Parameters
         ----------
@@ -89,18 +96,23 @@ class AnchoredTemplates:
             The table of tokens.
         threads : Threads
             Threads to share the parts out to.
+        firsts : array of int (places + 1,), optional
+            The first part at every place; without it there is one at each.
+        kinds : array of uint64 (parts,), optional
+            Hashes of the kinds of parts, of which features are to be told apart.
         """
         count, plan = len(places.first), self.plan
         wide = int(plan.between.sum())
         counts, lanes = np.zeros(count, np.int64), threads.rows(count)
-        kinds = len(tokens.tag_values)
-        threads.run(count_codes, lanes, places, tokens.tags, kinds, len(plan.between) - wide, wide, counts)
+        tags = len(tokens.tag_values)
+        threads.run(count_codes, lanes, places, tokens.tags, tags, len(plan.between) - wide, wide, counts)
         pointers = np.concatenate([[0], np.cumsum(counts)])
         if counts.max(initial=0) > self.dim:
             raise ValueError(f"{self.dim} weights are fewer than the {counts.max()} features of a part: take more bits")
         codes = np.empty(pointers[-1], np.int32)
         threads.run(write_codes, lanes, plan, places, tokens, pointers, codes)
-        return Codes(pointers, codes, self.dim)
+        masks = None if kinds is None else (kinds >> np.uint64(64 - self.bits)).astype(np.int32)
+        return Codes(pointers, codes, self.dim, firsts, masks)
 
     def _words(self, text: str) -> list[str]:
         return [word for word in text.split() if word != BETWEEN]

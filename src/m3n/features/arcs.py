@@ -89,8 +89,7 @@ class ArcTemplates:
         rich = with_way((*ALONE, *PAIRS), PAIRS)
         self.filter = AnchoredTemplates(with_way(FILTER, (*FILTER, *PLAIN_FILTER)), *pair, ("way",), filter_bits)
         self.arcs = AnchoredTemplates(rich, *pair, ("way",), bits)
-        labels = [f"label {text}" for text in LABELS]
-        self.labels = AnchoredTemplates(labels, *pair, ("way", "direction", "label"), bits)
+        self.labels = AnchoredTemplates(LABELS, *pair, ("way", "direction"), bits)
         triple = (ATTRIBUTES, ("side", "gap"))
         self.siblings = AnchoredTemplates(SIBLINGS, ("h", "d", "s"), *triple, bits)
         self.grandchildren = AnchoredTemplates(GRANDCHILDREN, ("h", "d", "g"), *triple, bits)
@@ -107,10 +106,9 @@ def label_codes(
     templates: AnchoredTemplates, words: WordTable, arcs: Arcs, names: Sequence[str], threads: Threads = SERIAL
 ) -> Codes:
     """Features of labelled arcs; ``names`` are the labels in the order of their numbers."""
-    arc = arcs.part_arc
-    head, dependent = arcs.head[arc], arcs.dependent[arc]
-    extras = np.stack([_ways(head, dependent), _directions(head, dependent), hashed(names)[arcs.part_label]], axis=1)
-    return templates.codes(_pairs(words.root[arcs.sentence[arc]], head, dependent, extras), words.tokens, threads)
+    extras = np.stack([_ways(arcs.head, arcs.dependent), _directions(arcs.head, arcs.dependent)], axis=1)
+    places = _pairs(words.root[arcs.sentence], arcs.head, arcs.dependent, extras)
+    return templates.codes(places, words.tokens, threads, arcs.part_first, hashed(names)[arcs.part_label])
 
 
 def sibling_codes(templates: AnchoredTemplates, words: WordTable, arcs: Arcs, threads: Threads = SERIAL) -> Codes:

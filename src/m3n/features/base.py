@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -138,6 +139,10 @@ class FeatureMap(ABC):
         if not self.euclidean:
             raise TypeError(f"{type(self).__name__} has an inner product of its own: block methods cannot use it")
         return _written_out(self)
+
+    def coded(self) -> Any:
+        """The map as ``m3n.features.codes.CodedRows``, which block methods take instead of ``rows``; None: it is none."""
+        return None
 
     @property
     def euclidean(self) -> bool:

@@ -16,6 +16,7 @@ import scipy.sparse
 
 from m3n.compiled.maps.sparse import cut_rows, gather, scatter
 from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows, label_shape
+from m3n.features.codes import CodedRows
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
 
@@ -244,6 +245,14 @@ class Stack(InPlace):
         )
         self.maps[0].share(joined)  # its weights come first, so their numbers have not changed
         return joined
+
+    def coded(self) -> CodedRows | None:
+        pieces = [m.coded() for m in self.maps]
+        return (
+            None
+            if any(p is None for p in pieces)
+            else CodedRows.joined(pieces, np.concatenate([[0], self._weight_cuts]))
+        )
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))

@@ -36,6 +36,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.features.base import FeatureMap, InPlace, SparseRows, adding_up
+from m3n.features.codes import CodedRows
 from m3n.features.maps import Stack, Table
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
@@ -111,6 +112,10 @@ class Scaled(Wrapped):
     def rows(self) -> SparseRows:
         rows = self.map.rows()
         return replace(rows, data=self.factor * rows.data)
+
+    def coded(self) -> CodedRows | None:
+        rows = self.map.coded()
+        return None if rows is None else replace(rows, values=self.factor * rows.values)
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Scaled(self.map.select(rows), self.factor)

@@ -12,16 +12,20 @@ from typing import Any
 import numpy as np
 
 from m3n.compiled.jit import for_space
+from m3n.compiled.maps.codes import CodeRows
 from m3n.compiled.maps.costs import Costs, SlackCosts
 from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.compiled.oracles.hooks import ORACLES, SLACK, implemented
 from m3n.compiled.sweeps.visits import MapRows
 from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.codes import CodedRows
 from m3n.losses import Cost
 from m3n.packed.ragged import numbers
 from m3n.structures.base import Structure
 from m3n.structures.slack import InexactOracle
+
+Rows = MapRows | KernelRows | CodeRows
 
 
 class Blocks:
@@ -68,7 +72,8 @@ class Blocks:
     ):
         self.n, self.structure = structure.n, structure
         self.weights = np.ones(self.n) if weights is None else weights
-        rows = _local(features.rows(), structure)
+        coded = None if any(span is None for span in structure.spans()) else features.coded()
+        rows = _local(features.rows(), structure) if coded is None else _coded(coded, structure)
         self.rows = rows if slack or weights is None else _weigh(rows, weights)
         self.costs: Any = _costs(cost, structure, self.weights)
         self.most = structure.most_parts()
@@ -175,6 +180,21 @@ def _local(sparse: SparseRows, structure: Structure) -> MapRows | KernelRows:
     return rows if sparse.gram is None else _expanded(rows, sparse.gram)
 
 
+def _coded(rows: CodedRows, structure: Structure) -> CodeRows:
+    """The same for rows of codes; no row belongs to two examples."""
+    firsts, spans = rows.firsts, [span for span in structure.spans() if span is not None]
+    starts = np.cumsum([0, *(len(first) - 1 for first in firsts)])
+    cuts = [start + np.searchsorted(first, span) for start, first, span in zip(starts, firsts, spans, strict=False)]
+    lengths = np.array([np.diff(cut) for cut in cuts]).T  # (n, arrays)
+    used = numbers(np.array([cut[:-1] for cut in cuts]).T.ravel(), lengths.ravel())
+    widths = np.concatenate([np.diff(first) for first in firsts])
+    parts = np.cumsum([0, *(int(first[-1]) for first in firsts)])
+    masks = np.concatenate([first[:-1] + before for first, before in zip(firsts, parts, strict=False)])
+    uses = _placed(used, lengths, widths)
+    squares = np.diff(rows.pointers) * rows.values**2
+    return CodeRows(rows.pointers, rows.codes, rows.bases, rows.values, masks, rows.masks, widths, *uses, squares)
+
+
 def _costs(cost: Cost, structure: Structure, weights: np.ndarray) -> Costs:
     """The loss as compiled code sees it, times the weights of the examples."""
     first, weight = np.zeros(structure.n + 1, np.int64), cost.weight
@@ -206,9 +226,14 @@ def _single_costs(cost: Cost, structure: Structure, weights: np.ndarray) -> tupl
     return values, starts, places
 
 
-def _weigh(rows: MapRows | KernelRows, weights: np.ndarray) -> MapRows | KernelRows:
+def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
     """Every use of a row becomes a row of its own, times the weight of the example that uses it."""
     scale = np.repeat(weights, np.diff(rows.first))
+    if isinstance(rows, CodeRows):
+        values, squares = rows.values.copy(), rows.squares.copy()
+        values[rows.used] *= scale
+        squares[rows.used] *= scale**2
+        return rows._replace(values=values, squares=squares)
     counts = np.diff(rows.pointers)[rows.used]
     pointers = np.concatenate([[0], np.cumsum(counts)])
     entries = numbers(rows.pointers[rows.used], counts)
@@ -269,21 +294,28 @@ def _alike(arrays: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     return tuple(views)
 
 
+def _placed(used: np.ndarray, lengths: np.ndarray, widths: np.ndarray) -> tuple[np.ndarray, ...]:
+    """First use of every example, rows of uses, where their parts begin, length of every local theta.
+
+    ``lengths`` (n, arrays) says how many rows of each array an example uses.
+    """
+    first = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
+    before = np.concatenate([[0], np.cumsum(widths[used])])
+    sizes = before[first[1:]] - before[first[:-1]]
+    return first, used, before[:-1] - np.repeat(before[first[:-1]], np.diff(first)), sizes
+
+
 def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     lengths = (bounds[..., 1] - bounds[..., 0]).T  # (n, arrays)
     used = numbers(bounds[..., 0].T.ravel(), lengths.ravel())
-    first = np.concatenate([[0], np.cumsum(lengths.sum(axis=1))])
-    before = np.concatenate([[0], np.cumsum(sparse.widths[used])])
-    sizes = before[first[1:]] - before[first[:-1]]
-    place = before[:-1] - np.repeat(before[first[:-1]], np.diff(first))
+    first, used, place, sizes = _placed(used, lengths, sparse.widths)
     lists = sparse.pointers[1:] if sparse.lists is None else sparse.lists
     integers = (sparse.pointers, sparse.widths, first, used, place, sizes, lists)
     pointers, widths, first, used, place, sizes, lists = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
     short = sparse.runs.max(initial=0) < 1 << 31
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
     columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
-    indicators = sparse.data.dtype == np.int8  # a byte each instead of eight
-    data = sparse.data if indicators else np.ascontiguousarray(sparse.data, dtype=np.float64)
+    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)
     return MapRows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

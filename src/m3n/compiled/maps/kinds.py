@@ -1,8 +1,9 @@
-"""Feature maps of either kind, as block methods see them.
+"""Feature maps of every kind, as block methods see them.
 
-``MapRows`` meet weights directly; among ``KernelRows`` some are kernel expansions (``maps.grams``). The functions
-below pick their implementation by the type of the rows, or of their entries, when their caller is compiled, so that
-code for ordinary rows carries no trace of the others. In the interpreter they call the compiled one.
+``MapRows`` meet weights directly; among ``KernelRows`` some are kernel expansions (``maps.grams``); ``CodeRows`` have
+indicator features (``maps.codes``). The functions below pick their implementation by the type of the rows, or of their
+entries, when their caller is compiled, so that code for one kind carries no trace of the others. In the interpreter
+they call the compiled one.
 """
 
 from functools import wraps
@@ -11,22 +12,18 @@ from numba import types
 from numba.extending import overload
 
 from m3n.compiled.jit import CHOSEN
-from m3n.compiled.maps import grams, ordinary
+from m3n.compiled.maps import codes, grams, ordinary
 
-ORDINARY = 5  # arrays that ``entries_of`` gives for ordinary rows
-
-
-def _expanded(rows):
-    kind = rows.instance_class if isinstance(rows, types.BaseNamedTuple) else type(rows)
-    return kind is grams.KernelRows
+BY_ENTRIES = {5: ordinary, 6: codes, 10: grams}  # by the number of arrays that ``entries_of`` gives
 
 
 def _of_parts(entries):
-    return ordinary if len(entries) == ORDINARY else grams
+    return BY_ENTRIES[len(entries)]
 
 
 def _of_rows(rows):
-    return grams if _expanded(rows) else ordinary
+    kind = rows.instance_class if isinstance(rows, types.BaseNamedTuple) else type(rows)
+    return {grams.KernelRows: grams, codes.CodeRows: codes}.get(kind, ordinary)
 
 
 def _chosen(module_of):
@@ -50,12 +47,12 @@ def _chosen(module_of):
 
 def entries_of(rows, i):
     """What the functions of one part of example i need."""
-    return (grams.entries_of if _expanded(rows) else ordinary.entries_of).py_func(rows, i)
+    return _of_rows(rows).entries_of.py_func(rows, i)
 
 
 @overload(entries_of, inline="always", jit_options=CHOSEN)
 def _entries_of(rows, i):
-    return (grams.entries_of if _expanded(rows) else ordinary.entries_of).py_func
+    return _of_rows(rows).entries_of.py_func
 
 
 @_chosen(_of_parts)

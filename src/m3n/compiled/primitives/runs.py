@@ -66,7 +66,7 @@ def _sum_six(pointers, lists, runs, data, low, high, w, part, out, at, width):
     for r in range(low, high):
         sums = six(0.0)
         for e in range(pointers[r], lists[r]):
-            run, x = runs[e] + part, splat(1.0 * data[e])  # indicators are integers
+            run, x = runs[e] + part, splat(data[e])
             sums = multiply_add(x, loads(w, run, offsets), sums)
         stores(out, at + (r - low) * width + part, offsets, sums)
 
@@ -96,7 +96,7 @@ def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale
     for r in range(low, high):
         amounts = multiply(splat(scale), loads(row, at + (r - low) * width + part, offsets))
         for e in range(pointers[r], lists[r]):
-            run, x = runs[e] + part, splat(1.0 * data[e])  # indicators are integers
+            run, x = runs[e] + part, splat(data[e])
             own = kept_each(columns, run, offsets, amounts) if padding else amounts
             stores(out, run, offsets, multiply_add(x, own, loads(out, run, offsets)))
 
