@@ -85,6 +85,12 @@ class ProjectiveTree(DependencyTrees):
         upper = (arcs.grandchild_first, arcs.reverse) if self.grandchildren else (none, none)
         return SecondOrderSpace(self._candidates, self.single_root, self.siblings, self.grandchildren, *lists, *upper)
 
+    @cached_property
+    def _effort(self) -> np.ndarray:
+        if not (self.siblings or self.grandchildren):
+            return super()._effort
+        return np.concatenate([[0], np.cumsum(self.arcs.lengths * np.diff(self.arcs.first))])
+
     def _alike(self, arcs: Arcs) -> ProjectiveTree:
         options = {"siblings": self.siblings, "grandchildren": self.grandchildren, "single_root": self.single_root}
         return ProjectiveTree(arcs, **options)
