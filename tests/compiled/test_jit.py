@@ -13,7 +13,7 @@ from numba import types
 
 import m3n
 from m3n.compiled import ahead, store
-from m3n.compiled.jit import compiled, inner
+from m3n.compiled.jit import borrowing, compiled, inner
 from m3n.compiled.oracles.chain_block import ChainSpace
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
@@ -161,8 +161,9 @@ def test_a_numba_that_refuses_our_way_compiles_in_its_own(probe):
     assert run(probe)[:2] == (4.0, 0)
 
 
-def test_inner_functions_refuse_calls_from_python():
-    @inner
+@pytest.mark.parametrize("kind", [inner, borrowing])
+def test_inner_functions_refuse_calls_from_python(kind):
+    @kind
     def part(x):
         return x + 1
 

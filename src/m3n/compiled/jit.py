@@ -2,7 +2,8 @@
 
 Every one is a module-level function on plain arrays. ``compiled`` marks those that Python calls: they become machine
 code, together with all that they call, and are kept on disk (``store``). ``inner`` marks those that only compiled code
-calls. A ``compiled`` function may be called by others, too; there it is linked like an inner one.
+calls, ``borrowing`` those of them that hot loops call. A ``compiled`` function may be called by others, too; there it
+is linked like an inner one.
 
 ``contract`` lets the compiler fuse multiply and add. No other fast-math flag is set: the recursions rely on
 infinities, and a reordered sum would break "same seed, same result".
@@ -47,8 +48,8 @@ CHOSEN: dict[str, Any] = {**OPTIONS, "pipeline_class": _inner_pipeline}
 class _Ours(CPUDispatcher):
     """What both kinds have in common."""
 
-    def __init__(self, py_func: Callable[..., Any], pipeline: Callable[..., Any]):
-        options = {"nopython": True, "boundscheck": None, **OPTIONS}
+    def __init__(self, py_func: Callable[..., Any], pipeline: Callable[..., Any], **options: Any):
+        options = {"nopython": True, "boundscheck": None, **OPTIONS, **options}
         super().__init__(py_func, targetoptions=options, pipeline_class=pipeline)
 
     def __reduce__(self) -> Any:
@@ -63,8 +64,8 @@ def _named(module: str, name: str) -> Any:
 class Inner(_Ours):
     """A function that only compiled code calls."""
 
-    def __init__(self, py_func: Callable[..., Any]):
-        super().__init__(py_func, _inner_pipeline)
+    def __init__(self, py_func: Callable[..., Any], **options: Any):
+        super().__init__(py_func, _inner_pipeline, **options)
 
     def add_overload(self, cres: Any) -> None:
         """Keep it for callers; Python does not see it."""
@@ -154,6 +155,14 @@ def compiled(function: Callable[..., Any]) -> Any:
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function as a part of those that call it."""
     return Inner(function)
+
+
+def borrowing(function: Callable[..., Any]) -> Any:
+    """As ``inner``, for functions that are called so often that counting references to their arrays would take longer.
+
+    They use arrays that their callers hold: they make none, and return none.
+    """
+    return Inner(function, _nrt=False)
 
 
 @cache

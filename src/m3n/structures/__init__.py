@@ -12,6 +12,7 @@ from m3n.structures.multiclass import Multiclass
 from m3n.structures.multilabel import Multilabel, multilabel_pairs
 from m3n.structures.non_projective import NonProjectiveTree
 from m3n.structures.projective import ProjectiveTree
+from m3n.structures.ranking import k_best
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
 from m3n.structures.semi_markov import SemiMarkov
 from m3n.structures.slack import InexactOracle, Restriction
@@ -21,5 +22,6 @@ from m3n.structures.tree import Tree
 __all__ = [
     "Arcs", "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph",
     "Multiclass", "Multilabel", "NonProjectiveTree", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction",
-    "SemiMarkov", "Structure", "TooExpensive", "Transitions", "Tree", "multilabel_pairs", "relaxed_map",
+    "SemiMarkov", "Structure", "TooExpensive", "Transitions", "Tree", "k_best", "multilabel_pairs",
+    "relaxed_map",
 ]  # fmt: skip

@@ -207,6 +207,13 @@ class Arcs:
         return np.lexsort((np.abs(self.dependent - self.head), right, self.head, self.sentence))
 
     @cached_property
+    def side_first(self) -> np.ndarray:
+        """Where the arcs of a head and side begin in ``by_head``, for the root and all words of every sentence."""
+        heads = self.lengths + 1
+        side = 2 * (np.cumsum(heads) - heads)[self.sentence] + 2 * self.head + (self.dependent > self.head)
+        return _running(np.bincount(side, minlength=2 * int(heads.sum())))
+
+    @cached_property
     def rank(self) -> np.ndarray:
         """Where an arc stands in ``by_head``, (arcs,)."""
         rank = np.empty_like(self.by_head)
@@ -216,11 +223,7 @@ class Arcs:
     @cached_property
     def inner(self) -> np.ndarray:
         """Number of arcs from the same head that end strictly between it and the dependent, (arcs,)."""
-        order = self.by_head
-        side = np.stack([self.sentence, self.head, self.dependent > self.head])[:, order]
-        begins = np.flatnonzero(np.concatenate([[True], (np.diff(side) != 0).any(axis=0)]))
-        counts = np.diff(np.append(begins, len(order)))
-        return _counted(counts)[self.rank]
+        return _counted(np.diff(self.side_first))[self.rank]
 
     @cached_property
     def reverse(self) -> np.ndarray:

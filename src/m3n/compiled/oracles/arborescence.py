@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing, inner
 
 FRESH, ON_PATH, DONE = 0, 1, 2
 
@@ -54,7 +54,7 @@ def branching_scratch(n):
     )
 
 
-@inner
+@borrowing
 def best_branching(n, single_root, work):
     """Heads of words 1..n-1 into ``head``, from the weights, which are lost; whether there is a tree."""
     _begin(n, work)
@@ -79,7 +79,7 @@ def best_branching(n, single_root, work):
     return True
 
 
-@inner
+@borrowing
 def _begin(n, work):
     """Every arc is itself, every place has its word."""
     for word in range(n):
@@ -89,7 +89,7 @@ def _begin(n, work):
     work.state[0] = DONE
 
 
-@inner
+@borrowing
 def _best_source(n, single_root, place, work):
     """The place of the best head, the first of equal ones; -1 if there is none."""
     row = place * n
@@ -102,7 +102,7 @@ def _best_source(n, single_root, place, work):
     return best
 
 
-@inner
+@borrowing
 def _take(n, place, source, work):
     """The vertex at a place takes its head."""
     at, vertex = place * n + source, work.vertex[place]
@@ -110,14 +110,14 @@ def _take(n, place, source, work):
     work.head[vertex], work.dependent[vertex] = work.from_word[at], work.to_word[at]
 
 
-@inner
+@borrowing
 def _settle(length, work):
     """The path has come to its end."""
     for k in range(length):
         work.state[work.path[k]] = DONE
 
 
-@inner
+@borrowing
 def _contract(n, source, length, vertex, work):
     """The path from ``source`` on becomes a vertex at that place; how long the path is without it."""
     begin = length - 1
@@ -136,14 +136,14 @@ def _contract(n, source, length, vertex, work):
     return begin
 
 
-@inner
+@borrowing
 def _enter(n, place, work):
     """Weights of arcs into a place become differences to the arc that it has taken."""
     for head in range(n):
         work.weight[place * n + head] -= work.gain[place]
 
 
-@inner
+@borrowing
 def _merge(n, place, member, work):
     """Arcs into and out of a member become those of the place, where they are better."""
     _enter(n, member, work)
@@ -153,14 +153,14 @@ def _merge(n, place, member, work):
         work.weight[other * n + member] = -np.inf
 
 
-@inner
+@borrowing
 def _keep_better(at, other, work):
     if work.weight[other] > work.weight[at]:
         work.weight[at] = work.weight[other]
         work.from_word[at], work.to_word[at] = work.from_word[other], work.to_word[other]
 
 
-@inner
+@borrowing
 def _open_again(n, vertices, work):
     """Cycles give the arcs that they have taken to their members, the last cycle first."""
     for vertex in range(vertices - 1, n - 1, -1):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.primitives.exponential import normalise
 
 
@@ -25,13 +25,13 @@ class Candidates(NamedTuple):
     label_first: np.ndarray  # (arcs + 1,) first labelled part of every arc; () if every arc may have all labels
 
 
-@inner
+@borrowing
 def count_arcs(arcs, i):
     """Number of arcs of a sentence."""
     return arcs.first[i + 1] - arcs.first[i]
 
 
-@inner
+@borrowing
 def most_arcs(arcs):
     """Number of arcs of the sentence that has most."""
     most = 0
@@ -40,14 +40,14 @@ def most_arcs(arcs):
     return most
 
 
-@inner
+@borrowing
 def arcs_into(arcs, i, word):
     """The arcs into a word: the first one and the end, numbered within the sentence."""
     at = arcs.words[i] + word - 1
     return arcs.word_first[at] - arcs.first[i], arcs.word_first[at + 1] - arcs.first[i]
 
 
-@inner
+@borrowing
 def arc_from(arcs, i, word, head):
     """The arc from ``head`` into a word, which must be a candidate."""
     low, high = arcs_into(arcs, i, word)
@@ -61,7 +61,7 @@ def arc_from(arcs, i, word, head):
     return low
 
 
-@inner
+@borrowing
 def labelled(arcs, i, arc):
     """Where the labelled parts of an arc begin and end in theta."""
     count, first = count_arcs(arcs, i), arcs.first[i]
@@ -71,13 +71,13 @@ def labelled(arcs, i, arc):
     return at + arcs.label_first[first + arc], at + arcs.label_first[first + arc + 1]
 
 
-@inner
+@borrowing
 def count_parts(arcs, i):
     """Number of arcs and labelled parts of a sentence: where the rest of theta begins."""
     return count_arcs(arcs, i) if arcs.labels == 1 else labelled(arcs, i, count_arcs(arcs, i) - 1)[1]
 
 
-@inner
+@borrowing
 def best_label(theta, low, high):
     """The labelled part with the largest score, the first of equal ones."""
     best = low
@@ -86,7 +86,7 @@ def best_label(theta, low, high):
     return best
 
 
-@inner
+@borrowing
 def add_best_labels(arcs, i, theta, scores):
     """Scores of arcs with their best labels."""
     for a in range(count_arcs(arcs, i)):
@@ -96,7 +96,7 @@ def add_best_labels(arcs, i, theta, scores):
             scores[a] += theta[best_label(theta, low, high)]
 
 
-@inner
+@borrowing
 def add_soft_labels(arcs, i, theta, mu, scores):
     """Scores of arcs plus mu log sum exp of their labels; theta has the probabilities of labels, given the arc."""
     for a in range(count_arcs(arcs, i)):
@@ -106,7 +106,7 @@ def add_soft_labels(arcs, i, theta, mu, scores):
             scores[a] += normalise(theta[low:high], high - low, mu)
 
 
-@inner
+@borrowing
 def weigh_labels(arcs, i, theta):
     """Marginals of labelled parts from those of arcs, which theta begins with."""
     if arcs.labels > 1:
@@ -116,7 +116,7 @@ def weigh_labels(arcs, i, theta):
                 theta[part] *= theta[a]
 
 
-@inner
+@borrowing
 def list_arcs(arcs, i, theta, heads, parts):
     """The arcs of a tree with their best labels; the number of these parts."""
     length = arcs.lengths[i]
@@ -129,7 +129,7 @@ def list_arcs(arcs, i, theta, heads, parts):
     return length if arcs.labels == 1 else 2 * length
 
 
-@inner
+@borrowing
 def spread_scores(arcs, i, scores, head_step, word_step, table):
     """table[h head_step + d word_step] = the score of arc (h, d), -inf where it is no candidate."""
     first, n = arcs.first[i], arcs.lengths[i] + 1
@@ -141,7 +141,7 @@ def spread_scores(arcs, i, scores, head_step, word_step, table):
             table[arcs.head[first + a] * head_step + word * word_step] = scores[a]
 
 
-@inner
+@borrowing
 def collect_marginals(arcs, i, head_step, word_step, table, theta):
     """theta[arc] = the entry of arc (h, d), as in ``spread_scores``."""
     first = arcs.first[i]

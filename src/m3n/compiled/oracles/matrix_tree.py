@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing, inner
 from m3n.compiled.oracles.walks import SAFE, WalkScratch, solve_walks, walk_scratch, width_of
 from m3n.compiled.primitives.exponential import exp, normalise
 
@@ -54,7 +54,7 @@ def matrix_tree_scratch(n):
     return MatrixTreeScratch(tables[0], tables[1], own, integers[0], marks[0], marks[1], integers[1], row, walks)
 
 
-@inner
+@borrowing
 def sum_trees(n, single_root, mu, work):
     """mu log sum exp(score/mu) over all trees of words 1..n-1; marginals of arcs from scores, 0 if there is no tree."""
     for k in range(n * n):
@@ -72,7 +72,7 @@ def sum_trees(n, single_root, mu, work):
     return value
 
 
-@inner
+@borrowing
 def _find_core(n, work):
     """Which words the walk cannot leave; whether it comes there from everywhere."""
     start = 1
@@ -93,7 +93,7 @@ def _find_core(n, work):
     return True
 
 
-@inner
+@borrowing
 def _mark(n, start, from_step, to_step, scores, seen, pending):
     """Mark all words that arcs lead to from a word that is not marked: from heads to dependents if from_step is 1."""
     seen[start], pending[0], left = True, start, 1
@@ -106,7 +106,7 @@ def _mark(n, start, from_step, to_step, scores, seen, pending):
                 left += 1
 
 
-@inner
+@borrowing
 def _some_outside(n, work):
     """Whether there are words outside of the core."""
     for word in range(1, n):
@@ -115,7 +115,7 @@ def _some_outside(n, work):
     return False
 
 
-@inner
+@borrowing
 def _sum_group(n, core, with_root, mu, work):
     """The sum over the trees of the words in the core, or of those outside, and the marginals of their arcs."""
     words = _gather(n, core, mu, work)
@@ -132,7 +132,7 @@ def _sum_group(n, core, with_root, mu, work):
     return value
 
 
-@inner
+@borrowing
 def _gather(n, core, mu, work):
     """List the words at hand and their scores; for those outside of the core, if there is one, the core is the root."""
     words, outside = 0, False
@@ -150,7 +150,7 @@ def _gather(n, core, mu, work):
     return words
 
 
-@inner
+@borrowing
 def _core_score(n, word, mu, work):
     """mu log sum exp of the scores of arcs from the core into a word; ``row`` has their shares."""
     for head in range(1, n):
@@ -158,7 +158,7 @@ def _core_score(n, word, mu, work):
     return normalise(work.row[1:n], n - 1, mu)
 
 
-@inner
+@borrowing
 def _as_weights(words, with_root, mu, work):
     """Weights of level 0, the largest of every word 1; what was taken out of the scores."""
     width, weights, own, taken, root_top = width_of(words), work.walks.levels[0], work.own, 0.0, 0.0
@@ -182,7 +182,7 @@ def _as_weights(words, with_root, mu, work):
     return taken + root_top
 
 
-@inner
+@borrowing
 def _all_known(words, work):
     """Whether the sums over heads are large enough to be known to all digits."""
     width, weights, reach = width_of(words), work.walks.levels[0], work.walks.reach
@@ -197,13 +197,13 @@ def _all_known(words, work):
     return True
 
 
-@inner
+@borrowing
 def _copy_scores(words, work):
     for at in range((words + 1) * width_of(words)):
         work.walks.levels[0, at] = work.own[at]
 
 
-@inner
+@borrowing
 def _collect(n, words, mu, work):
     """Marginals of the arcs into all words at hand, from weights (mu = 0) or their logarithms."""
     width, weights, reach, row = width_of(words), work.walks.levels[0], work.walks.reach, work.row
@@ -223,7 +223,7 @@ def _collect(n, words, mu, work):
         _write(n, words, work.members[d], work)
 
 
-@inner
+@borrowing
 def _write(n, words, word, work):
     """The marginals of the heads of a word."""
     for h in range(1, words + 1):
@@ -231,7 +231,7 @@ def _write(n, words, word, work):
     work.marginals[word * n] = work.row[0]
 
 
-@inner
+@borrowing
 def _divide_core(n, mu, work):
     """What words outside of the core have of it as their root belongs to its members."""
     for word in range(1, n):

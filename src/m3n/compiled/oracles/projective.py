@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.oracles.arcs import (
     Candidates,
     add_best_labels,
@@ -96,7 +96,7 @@ def _soft(space, i, theta, mu, work):
     return value
 
 
-@inner
+@borrowing
 def _inside(n, single_root, mu, work):
     """Values of all items, from the scores of arcs in ``opened``; that of the whole sentence."""
     opened, complete, turned = work.opened, work.complete, work.turned
@@ -118,18 +118,18 @@ def _inside(n, single_root, mu, work):
     return complete[n - 1]
 
 
-@inner
+@borrowing
 def _complete(n, h, e, value, work):
     work.complete[h * n + e] = work.turned[e * n + h] = value
 
 
-@inner
+@borrowing
 def _splits(single_root, i, j):
     """How many splits there are between two words that an arc joins."""
     return 1 if single_root and i == 0 else j - i
 
 
-@inner
+@borrowing
 def _trace(n, single_root, work):
     """The heads of the best tree, by looking again; of equal splits the leftmost."""
     opened, complete, turned, items = work.opened, work.complete, work.turned, work.items
@@ -148,13 +148,13 @@ def _trace(n, single_root, work):
             left = _push(items, _push(items, left, OPEN, h, r), COMPLETE, r, e)
 
 
-@inner
+@borrowing
 def _push(items, left, kind, h, e):
     items[left, 0], items[left, 1], items[left, 2] = kind, h, e
     return left + 1
 
 
-@inner
+@borrowing
 def _from_above(n, single_root, value, mu, work):
     """Probabilities of all items; all 0 if there is no tree."""
     for k in range(n * n):
@@ -171,7 +171,7 @@ def _from_above(n, single_root, value, mu, work):
                 share(p, work.complete, a, work.complete, b, count, mu, work.ways, work.p_complete, work.p_complete)
 
 
-@inner
+@borrowing
 def _divide_complete(n, h, e, mu, work):
     """Share out the probability of complete(h, e)."""
     p = work.p_complete[h * n + e] + work.p_turned[e * n + h]

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing, inner
 from m3n.compiled.primitives.exponential import exp
 from m3n.compiled.primitives.logarithm import log
 from m3n.compiled.primitives.vector import LANES, load, multiply_add, splat, store
@@ -57,13 +57,13 @@ def walk_scratch(words):
     return WalkScratch(np.zeros((depth, size)), np.zeros(size), np.zeros((depth, 3), np.int64), vectors[0], vectors[1])
 
 
-@inner
+@borrowing
 def width_of(words):
     """Room for a row."""
     return words + LANES
 
 
-@inner
+@borrowing
 def solve_walks(words, with_root, mu, work):
     """F of words 1..words, from the weights of level 0, which stay; log of the sum over all trees, times mu if mu > 0.
 
@@ -97,7 +97,7 @@ def solve_walks(words, with_root, mu, work):
     return value
 
 
-@inner
+@borrowing
 def _logarithm(s, mu):
     """log s, or s if it is one; NaN if it is not safe."""
     if mu > 0.0:
@@ -105,7 +105,7 @@ def _logarithm(s, mu):
     return math.log(s) if s > SAFE else np.nan
 
 
-@inner
+@borrowing
 def _halve(words, low, middle, high, right, with_root, mu, depth, work):
     """Weights of the next level, the right or the left half of the words eliminated; the sum of all log s."""
     weights, value = work.levels[depth + 1], 0.0
@@ -121,7 +121,7 @@ def _halve(words, low, middle, high, right, with_root, mu, depth, work):
     return value
 
 
-@inner
+@borrowing
 def _copy(width, low, high, source, target):
     """What words low..high-1 and the root have to do with one another."""
     for d in range(low, high):
@@ -130,7 +130,7 @@ def _copy(width, low, high, source, target):
             target[at] = source[at]
 
 
-@inner
+@borrowing
 def _eliminate(words, v, low, high, with_root, mu, weights):
     """Words low..high-1 are left without v; s(v), which is kept at w(v, v)."""
     width = width_of(words)
@@ -152,7 +152,7 @@ def _eliminate(words, v, low, high, with_root, mu, weights):
     return s
 
 
-@inner
+@borrowing
 def _total(weights, row, low, high, with_root, mu):
     """The sum of the weights of words low..high-1, and that of the root if it belongs to them."""
     if mu == 0.0:
@@ -171,14 +171,14 @@ def _total(weights, row, low, high, with_root, mu):
     return top + mu * math.log(total)
 
 
-@inner
+@borrowing
 def _log_add(a, b, mu):
     """mu log(exp(a/mu) + exp(b/mu))."""
     top, low = max(a, b), min(a, b)
     return top + mu * log(1.0 + exp((low - top) / mu)) if low > top - NOTHING * mu else top
 
 
-@inner
+@borrowing
 def _add_multiple(x, at, y, bt, count, factor):
     """x[at + k] += factor y[bt + k] for k < count, and for up to three more."""
     factors = splat(factor)
@@ -186,21 +186,21 @@ def _add_multiple(x, at, y, bt, count, factor):
         store(x, at + k, multiply_add(load(y, bt + k), factors, load(x, at + k)))
 
 
-@inner
+@borrowing
 def _reach_right(words, low, middle, high, mu, weights, work):
     """F(v, d) for v in the right half, which was eliminated from its end on, and d in the left one."""
     for v in range(middle, high):
         _reach(words, v, low, v, low, middle, mu, weights, work)
 
 
-@inner
+@borrowing
 def _reach_left(words, low, middle, high, mu, weights, work):
     """F(v, d) for v in the left half, which was eliminated from its beginning on, and d in the right one."""
     for v in range(middle - 1, low - 1, -1):
         _reach(words, v, v + 1, high, middle, high, mu, weights, work)
 
 
-@inner
+@borrowing
 def _reach(words, v, low, high, first, end, mu, weights, work):
     """F(v, d), d = first..end-1, from the words low..high-1 that were left beside v when it was eliminated."""
     width, reach = width_of(words), work.reach
@@ -218,7 +218,7 @@ def _reach(words, v, low, high, first, end, mu, weights, work):
         reach[row + d] /= s
 
 
-@inner
+@borrowing
 def _reach_in_logarithms(words, row, low, high, first, end, mu, weights, work):
     width, reach, tops, sums = width_of(words), work.reach, work.tops, work.sums
     root, s = weights[row], weights[row + row // width]

@@ -7,7 +7,7 @@ there -inf, so arrays need room for three more numbers, which may be anything.
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.primitives.logarithm import log
 from m3n.compiled.primitives.vector import (
     LANES,
@@ -27,14 +27,14 @@ from m3n.compiled.primitives.vector import (
 TAIL = np.array([0.0] * LANES + [-np.inf] * LANES)
 
 
-@inner
+@borrowing
 def _sums(a, at, b, bt, k, count):
     """Four sums from the k-th one on, -inf beyond the last."""
     sums = add(load(a, at + k), load(b, bt + k))
     return sums if k + LANES <= count else add(sums, load(TAIL, LANES + k - count))
 
 
-@compiled
+@borrowing
 def best_pair(a, at, b, bt, count):
     """max over k < count of a[at + k] + b[bt + k]."""
     tops = splat(-np.inf)
@@ -43,7 +43,7 @@ def best_pair(a, at, b, bt, count):
     return highest(tops)
 
 
-@compiled
+@borrowing
 def best_place(a, at, b, bt, count):
     """The first k that attains it."""
     place, top = 0, -np.inf
@@ -53,7 +53,7 @@ def best_place(a, at, b, bt, count):
     return place
 
 
-@compiled
+@borrowing
 def join(a, at, b, bt, count, mu):
     """mu log sum over k < count of exp((a[at + k] + b[bt + k])/mu); the maximum for mu = 0."""
     top = best_pair(a, at, b, bt, count)
@@ -65,7 +65,7 @@ def join(a, at, b, bt, count, mu):
     return top + mu * log(total(mass))
 
 
-@compiled
+@borrowing
 def share(p, a, at, b, bt, count, mu, ways, pa, pb):
     """Divide p among the ways k in proportion to exp((a[at + k] + b[bt + k])/mu): pa[at + k] and pb[bt + k] grow by it.
 
