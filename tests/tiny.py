@@ -1,6 +1,7 @@
 """Tiny problems and what is known about them independently of the library's oracles and solvers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import clarabel
 import numpy as np
@@ -116,6 +117,11 @@ class Enumerated:
         sizes = np.bincount(self.owner)[self.owner]
         used = alpha > 0
         return float(np.sum(alpha[used] * np.log(alpha[used] * self.problem.n * sizes[used])))
+
+    @cached_property
+    def best(self):
+        """The optimum, found once."""
+        return self.optimum()
 
     def optimum(self):
         """min J = max D, by a QP solver, or for a CRF by SciPy on the enumerated objective."""

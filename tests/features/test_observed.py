@@ -36,10 +36,10 @@ def chain_map(X, gold):
     return Stack(node_map(X, gold), ObservedTable(observed_transitions(gold, LENGTHS, LABELS)), *ends)
 
 
-def problem(random, temperature=0.0):
+def problem(random, temperature=0.0, lam=0.1):
     X, gold = data(random)
     y = np.split(gold, np.cumsum(LENGTHS)[:-1])
-    settings = {"lam": 0.1, "temperature": temperature, "n_jobs": 1}
+    settings = {"lam": lam, "temperature": temperature, "n_jobs": 1}
     return Problem(Chain(LENGTHS, LABELS), chain_map(X, gold), y, **settings)
 
 
@@ -174,9 +174,9 @@ def _cut(vector, shapes):
     ("temperature", "solver"), [(0.0, BlockFrankWolfe()), (1.0, ExponentiatedGradient(online=True))]
 )
 def test_block_methods_agree_with_a_batch_method(random, temperature, solver):
-    p = problem(random, temperature)
-    result = minimize(p, solver, tol=1e-4)
-    other = minimize(problem(np.random.default_rng(0), temperature), "auto", tol=1e-4, max_passes=20_000)
+    p = problem(random, temperature, lam=1.0)
+    result = minimize(p, solver, tol=1e-4, max_passes=10_000)
+    other = minimize(problem(np.random.default_rng(0), temperature, lam=1.0), "auto", tol=1e-4, max_passes=200)
     assert result.converged
     assert p.primal(result.w) == pytest.approx(result.certificate.primal, rel=1e-12)
     assert result.certificate.primal >= other.certificate.dual - 1e-12

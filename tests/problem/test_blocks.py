@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from m3n import Problem
-from m3n.compiled.jit import compiled
 from m3n.compiled.maps.costs import add_costs
 from m3n.compiled.oracles import hooks
 from m3n.compiled.sweeps import visits
@@ -12,6 +11,8 @@ from m3n.features import Dense, Sparse, chain_features
 from m3n.losses import Hamming
 from m3n.problem.blocks import Blocks
 from m3n.structures import Chain
+from tests.kernels import kept
+from tests.structures.support import cliques_of
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
 
 
@@ -33,7 +34,7 @@ def edge_problem(seed=0):
 PROBLEMS = [chain_problem, multiclass_problem, edge_problem]
 
 
-@compiled
+@kept
 def all_best(space, rows, costs, w, values, parts, counts):
     work = hooks.workspace(space)
     theta = np.empty(rows.sizes.max())
@@ -44,7 +45,7 @@ def all_best(space, rows, costs, w, values, parts, counts):
         values[i], counts[i] = hooks.best(space, i, local, parts[i], work)
 
 
-@compiled
+@kept
 def all_soft(space, rows, costs, w, mu, values, marginals):
     work = hooks.workspace(space)
     for i in range(rows.sizes.shape[0]):
@@ -54,7 +55,7 @@ def all_soft(space, rows, costs, w, mu, values, marginals):
         values[i] = hooks.soft(space, i, local, mu, work)
 
 
-@compiled
+@kept
 def all_worst(space, rows, costs, w, mass, values, parts, counts):
     work = hooks.workspace(space)
     theta = np.empty(rows.sizes.max())
@@ -189,11 +190,6 @@ def test_worst_output_on_the_support(make, random):
     np.testing.assert_allclose(values, best)
     for i in range(problem.n):
         np.testing.assert_array_equal(parts[i, : counts[i]], chosen[i])
-
-
-@compiled
-def cliques_of(space, i, parts, out):
-    return hooks.cliques(space, i, parts, out)
 
 
 def parts_of(structure, i, y):

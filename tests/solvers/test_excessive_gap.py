@@ -163,18 +163,18 @@ def test_spending_slack_saves_passes():
 
 @pytest.mark.parametrize("make", PROBLEMS)
 @pytest.mark.parametrize(
-    "solver",
+    ("solver", "lam"),
     [
-        ExcessiveGap(),
-        ExcessiveGap(center="uniform"),
-        ExcessiveGap(memory=0),
-        ExcessiveGap(warm=0),
-        ExcessiveGap(schedule="paper", center="gold"),
+        (ExcessiveGap(), 0.1),
+        (ExcessiveGap(center="uniform"), 0.1),
+        (ExcessiveGap(memory=0), 0.1),
+        (ExcessiveGap(warm=0), 0.1),
+        (ExcessiveGap(schedule="paper", center="gold"), 1.0),  # passes grow as one over the root of lam
     ],
     ids=["default", "uniform", "no memory", "cold", "paper with gold centre"],
 )
-def test_optimum_of_an_independent_qp_solver(make, solver):
-    problem = make(seed=3)
+def test_optimum_of_an_independent_qp_solver(make, solver, lam):
+    problem = make(seed=3, lam=lam)
     known = Enumerated.of(problem)
     best = known.dual(known.solve())
     result = minimize(problem, solver, tol=1e-4, max_passes=20_000)

@@ -3,28 +3,29 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from m3n.compiled.jit import compiled
+from m3n.compiled.jit import for_space
 from m3n.compiled.oracles import hooks
+from tests.kernels import kept
 
 
-@compiled
+@kept
 def worst_of(space, i, theta, mass, parts):
     return hooks.worst(space, i, theta, mass, parts, hooks.workspace(space))
 
 
-@compiled
+@kept
 def cliques_of(space, i, parts, out):
     return hooks.cliques(space, i, parts, out)
 
 
-@compiled
+@kept
 def range_of(space):
     return hooks.clique_range(space)
 
 
 def check_support(structure, theta, random):
     """``cliques``, ``clique_range`` and ``worst`` of every example, at finite scores."""
-    space, size = structure.space(), range_of(structure.space())
+    space, size = structure.space(), for_space(range_of, structure.space())(structure.space())
     for i in range(structure.n):
         alone, rows = structure.select(np.array([i]))
         mine = tuple(array if row is None else array[row] for array, row in zip(theta, rows, strict=True))
@@ -50,7 +51,7 @@ def listed_parts(alone, y):
 def indicator(space, i, parts, size):
     """Which cliques an output uses, each once, and no more than it has parts."""
     out = np.full(len(parts), -1)
-    count = cliques_of(space, i, parts, out)
+    count = for_space(cliques_of, space)(space, i, parts, out)
     assert len(set(out[:count])) == count <= len(parts)
     used = np.zeros(size)
     used[out[:count]] = 1.0
@@ -78,7 +79,7 @@ def _check_moves(mass, used, random):
 
 def _check_worst(space, i, flat, mass, parts, scores):
     theta, found = flat.copy(), np.zeros(3 * len(flat) + 50, np.int64)
-    value, count = worst_of(space, i, theta, mass, found)
+    value, count = for_space(worst_of, space)(space, i, theta, mass, found)
     np.testing.assert_array_equal(theta, flat)
     np.testing.assert_allclose(value, scores.min(), rtol=1e-9, atol=1e-9)
     if parts:  # of equal ones any may answer

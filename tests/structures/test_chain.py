@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n.checks import brute_force, check_structure
-from m3n.compiled.jit import compiled
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_scaled import soft_scaled
 from m3n.compiled.oracles.driver import rows_of
 from m3n.features import Dense, chain_features
 from m3n.problem import Problem
 from m3n.structures import Chain, Multiclass
+from tests.kernels import kept
 from tests.structures.template import StructureTemplate
 from tests.tiny import Enumerated, chain_problem
 
@@ -93,7 +93,7 @@ def test_paths_that_underflow_would_lose():
     np.testing.assert_allclose(marginals[0], [[0, 1]] * 3)
 
 
-@compiled
+@kept
 def scaled_values(space, arrays, first, shared, mu, values):
     work = hooks.workspace(space)
     hooks.read_shared(space, shared, work)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from m3n import Problem, minimize
 from m3n.checks import check_problem
-from m3n.compiled.jit import compiled
 from m3n.compiled.oracles import hooks
 from m3n.compiled.sweeps import visits
 from m3n.features import Dense, Stack, Table
@@ -16,6 +15,7 @@ from m3n.packed import Threads
 from m3n.problem.blocks import Blocks, PythonSpace
 from m3n.solvers import LBFGS, SMO, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual, Subgradient
 from m3n.structures import Factors, Graph, Multiclass
+from tests.kernels import kept
 from tests.structures.template import StructureTemplate
 from tests.tiny import Enumerated
 
@@ -245,7 +245,7 @@ def test_problems_agree_with_enumeration(make):
         check_problem(make(seed))
 
 
-@compiled
+@kept
 def all_answers(space, rows, costs, w, mu, values, parts, counts, soft, marginals):
     work = hooks.workspace(space)
     theta = np.empty(rows.sizes.max())

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from numba import typeof
 
 from m3n.checks import check_problem
 from m3n.features import Dense, Stack, Table
@@ -56,6 +57,12 @@ def problem_of_segments(temperature=0.0, loss=None, n_jobs=1):
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_solvers_find_the_optimum(temperature):
     solvers_find_the_optimum(problem_of_segments(temperature))
+
+
+def test_one_bound_and_a_bound_per_label_are_of_one_type():
+    """What is compiled for one of them serves the other."""
+    bounds = 2, [1, 2], np.array([1, 2], np.int32)
+    assert len({typeof(SemiMarkov([3], 2, bound).space()) for bound in bounds}) == 1
 
 
 def test_blocks_agree():

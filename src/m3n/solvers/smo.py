@@ -22,9 +22,7 @@ from typing import Annotated
 
 import numpy as np
 
-from m3n.compiled.jit import compiled
-from m3n.compiled.oracles.hooks import clique_range
-from m3n.compiled.sweeps.smo import Masses, list_cliques, sweep
+from m3n.compiled.sweeps.smo import Masses, list_cliques, range_of_cliques, sweep
 from m3n.problem import Problem
 from m3n.solvers.base import Solver, UnknownPrimal, copied, with_room
 from m3n.solvers.forms import Spreads, Visits, Weights, require, require_like, require_within
@@ -37,7 +35,7 @@ def check_masses(problem: Problem, masses: Masses, where: str) -> None:
     same = masses.ids.shape == masses.masses.shape and masses.used.shape == gold.used.shape
     require(same and len(masses.ids) == problem.n, f"{where} has the shape {masses.masses.shape}")
     require_within(masses.used, 0, masses.ids.shape[1] + 1, f"{where}.used")
-    require_within(masses.ids, 0, int(problem.visit(_clique_range, asks="support")), f"{where}.ids")
+    require_within(masses.ids, 0, int(problem.visit(range_of_cliques, asks="support")), f"{where}.ids")
 
 
 @dataclass(frozen=True)
@@ -120,9 +118,3 @@ def _gold(problem: Problem) -> Masses:
 def _enlarged(masses: Masses) -> Masses:
     ids, numbers = (np.hstack([array, np.zeros_like(array)]) for array in (masses.ids, masses.masses))
     return Masses(ids, numbers, masses.used)
-
-
-@compiled
-def _clique_range(space, rows, costs):  # type: ignore[no-untyped-def]
-    """One more than the largest number of a clique: compiled, as structures say it to compiled code alone."""
-    return clique_range(space)

@@ -195,7 +195,7 @@ def _bounds(max_length: int | Sequence[int] | np.ndarray, labels: int) -> np.nda
     bounds = np.asarray(max_length)
     if bounds.dtype.kind not in "iu" or bounds.shape not in ((), (labels,)):
         raise ValueError(f"max_length must be a whole number, or one per label ({labels}), got {max_length!r}")
-    bounds = np.ascontiguousarray(np.broadcast_to(bounds, labels), dtype=np.int64)
+    bounds = np.full(labels, bounds, dtype=np.int64)  # a copy of its own: one type for compiled code
     if bounds.min() < 1:
         raise ValueError(f"max_length of label {int(bounds.argmin())} is {bounds.min()}, but must be at least 1")
     return bounds

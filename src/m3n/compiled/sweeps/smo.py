@@ -133,3 +133,9 @@ def list_cliques(space, rows, costs, parts, ids, used):
     """The cliques of one output per example."""
     for i in range(parts.shape[0]):
         used[i] = cliques(space, i, parts[i], ids[i])
+
+
+@compiled
+def range_of_cliques(space, rows, costs):
+    """One more than the largest number of a clique: structures say it to compiled code alone."""
+    return clique_range(space)
