@@ -64,10 +64,10 @@ _MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "repo
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "DependencyParser", "GraphLabeler", "MissingOracle",
-    "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
-    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
-    "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
-    "path", "report", "reports", "scores", "solvers", "structures",
+    "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
+    "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
+    "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses",
+    "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

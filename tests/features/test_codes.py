@@ -89,10 +89,10 @@ def test_block_methods_find_what_whole_passes_find(random, solver, weights):
         loss=None if soft else PartLoss(), temperature=float(soft),
     )  # fmt: skip
     assert type(problem.blocks.rows).__name__ == "CodeRows"
-    one, other = (minimize(problem, name, tol=1e-3, max_passes=2000) for name in (solver, "lbfgs" if soft else "bmrm"))
+    one, other = (minimize(problem, name, tol=2e-2, max_passes=2000) for name in (solver, "lbfgs" if soft else "bmrm"))
     assert one.converged and other.converged
     assert max(one.certificate.dual, other.certificate.dual) <= min(one.certificate.primal, other.certificate.primal)
-    np.testing.assert_allclose(one.w, other.w, atol=2 * np.sqrt(2 * 1e-3 / 0.1))
+    np.testing.assert_allclose(one.w, other.w, atol=2 * np.sqrt(2 * 2e-2 / 0.1))
 
 
 def test_codes_outside_of_the_weights_are_refused():

@@ -44,7 +44,7 @@ def test_everything_else_stays_in_its_place(path, tmp_path):
     assert (tmp_path / "b.conllu").read_text() == TEXT
     other = bank.with_trees([[(4, "x"), (4, "x"), (4, "x"), (0, "root")], [0]])
     write_conllu(tmp_path / "c.conllu.gz", other)
-    written = gzip.open(tmp_path / "c.conllu.gz", "rt").read()
+    written = gzip.decompress((tmp_path / "c.conllu.gz").read_bytes()).decode()
     assert "\t4\tx\t3:aux\t_\n" in written
     assert "3.1\tthere\tthere\tADV\tRB\t_\t_\t_\t3:dep\t_\n" in written
     assert written.endswith("1\tYes\tyes\tINTJ\tUH\t_\t0\t_\t0:root\t_\n\n")

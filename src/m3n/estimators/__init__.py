@@ -14,6 +14,6 @@ from m3n.estimators.sequence_tagger import SequenceTagger
 
 __all__ = [
     "ApproximationReport", "Contribution", "DependencyParser", "Explanation", "GraphLabeler", "Labelled",
-    "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed", "grid_graph", "load", "summary",
-    "top_weights",
+    "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed", "grid_graph",
+    "load", "summary", "top_weights",
 ]  # fmt: skip

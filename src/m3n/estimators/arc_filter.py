@@ -22,7 +22,7 @@ from m3n.run.loop import minimize
 from m3n.structures import Arcs, Structure
 
 Space = Callable[[Arcs], Structure]
-EFFORT = {"rtol": 0.05, "max_passes": 40.0}  # what a filter says changes little after that
+EFFORT = 0.05, 40  # relative gap and passes: what a filter says changes little after that
 STRENGTH = 10.0  # lam in units of 1/n: an arc has some thirty features
 ENOUGH = 3000  # sentences to train on: more of them hardly change what it keeps
 
@@ -52,7 +52,8 @@ class ArcFilter:
         arcs, lam = Arcs.all(words.lengths), STRENGTH / len(heads)
         features = arc_codes(self.templates, words, arcs, Threads(n_jobs))
         problem = Problem(self.space(arcs), features, heads, lam=lam, temperature=1.0, n_jobs=n_jobs)
-        return minimize(problem, **EFFORT).w
+        rtol, most = EFFORT
+        return minimize(problem, rtol=rtol, max_passes=most).w
 
     def kept(self, words: WordTable, w: np.ndarray, threads: Threads) -> np.ndarray:
         """Which of all arcs are kept, of every sentence: array of bool (arcs,)."""

@@ -1,8 +1,7 @@
 """Which labels an arc may have: those that training has seen between words with these tags, in this direction.
 
-Labels that one arc in a thousand of its kind has are left out, too, and an arc between tags that have never met may have
-any label. So few labels of every arc are looked at, five instead of fifty, and hardly any right one is lost.
-"""
+Labels that one arc in a thousand of its kind has are left out, too, and an arc between tags that have never met may
+have any label. So few labels of every arc are looked at, five instead of fifty, and hardly any right one is lost."""
 
 from __future__ import annotations
 

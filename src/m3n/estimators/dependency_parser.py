@@ -43,8 +43,8 @@ Structure = ProjectiveTree | NonProjectiveTree
 class DependencyParser(Trained):
     """Trees of words, each with the word that it depends on, trained to a certified optimum.
 
-    A tree scores the sum over its arcs from a head to a dependent, over their labels and, with ``order=2``, over neighbouring
-    dependents of one head and over arcs below arcs. Each of these parts scores the weights of its features, about a
+    A tree scores the sum over its arcs from a head to a dependent, over their labels and, with ``order=2``, over
+    neighbouring dependents of one head and over arcs below arcs. Each of these parts scores the weights of its features, about a
     hundred for an arc: forms, lemmas, tags and morphology of its words and of those around and between them, hashed
     to the number of a weight. A filter, a small model of arcs, first leaves out arcs that are hardly ever right; the
     certificate speaks of the trees over the others.
@@ -126,8 +126,8 @@ class DependencyParser(Trained):
         Parameters
         ----------
         X : sequences of words
-            A word is a dict with some of the attributes form, lemma, upos, xpos and feats, a tuple of these five, a pair
-            of form and part of speech, or a form. ``m3n.io.read_conllu`` reads such sentences.
+            A word is a dict with some of the attributes form, lemma, upos, xpos and feats, a tuple of these five, a
+            pair of form and part of speech, or a form. ``m3n.io.read_conllu`` reads such sentences.
         y : sequences of trees
             For every word its head, 0 for the root, or a pair of its head and the label of the arc. None takes the
             trees of a ``Treebank``.

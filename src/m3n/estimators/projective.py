@@ -1,8 +1,8 @@
-"""Trees with crossing arcs made projective, by lifting arcs (Nivre, Nilsson, "Pseudo-projective dependency parsing", 2005).
+"""Trees with crossing arcs made projective, by lifting arcs (Nivre, Nilsson, "Pseudo-projective dependency parsing",
+2005).
 
-An arc from h to d is *projective* if h is above every word between them. Where one is not, its dependent moves to the
-head of its head. The shortest such arc goes first; every step brings some word nearer to the root, so this ends.
-"""
+An arc from h to d is *projective* if h is above every word between them. Where one is not, its dependent moves to
+the head of its head. The shortest such arc goes first; every step brings some word nearer to the root, so this ends."""
 
 from __future__ import annotations
 

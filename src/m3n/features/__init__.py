@@ -12,8 +12,8 @@ from m3n.features.vectorizer import AttributeVectorizer
 from m3n.features.wrapped import BinaryLabels, Copies, Scaled, graph_features
 
 __all__ = [
-    "CHUNKING", "AnchoredTemplates", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Codes", "Copies", "Dense",
-    "FeatureMap", "Kernel", "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled", "Sparse", "Stack", "Table",
-    "Templates", "chain_features", "graph_features", "observed_pairs", "observed_transitions",
-    "word_templates",
+    "CHUNKING", "AnchoredTemplates", "AttributeVectorizer", "BinaryLabels", "CliqueKernel", "Codes", "Copies",
+    "Dense", "FeatureMap", "Kernel", "KernelFunction", "NoFeatures", "Observed", "ObservedTable", "Scaled",
+    "Sparse", "Stack", "Table", "Templates", "chain_features", "graph_features", "observed_pairs",
+    "observed_transitions", "word_templates",
 ]  # fmt: skip

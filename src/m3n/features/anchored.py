@@ -58,7 +58,7 @@ class AnchoredTemplates:
             raise ValueError(f"bits must be in 1..30, got {self.bits}")
         if not self.templates:
             raise ValueError("there are no templates")
-        self.plan  # says what is wrong with a template
+        assert self.plan.seeds.size  # says what is wrong with a template
 
     @property
     def dim(self) -> int:
@@ -125,7 +125,8 @@ class AnchoredTemplates:
             found = ATOM.fullmatch(word)
             if not found or found["anchor"] not in self.anchors or found["attribute"] not in self.attributes:
                 raise ValueError(
-                    f"template {text!r}: {word!r} is none of {list(self.extras)}, and no anchor of {list(self.anchors)} "
+                    f"template {text!r}: {word!r} is none of {list(self.extras)}, and no anchor of "
+                    f"{list(self.anchors)} "
                     f"with an attribute of {list(self.attributes)}, such as "
                     f"'{self.anchors[0]}+1.{self.attributes[0]}'"
                 )

@@ -1,9 +1,10 @@
 """Features of the parts of dependency trees: arcs, their labels, neighbouring siblings, grandchildren.
 
-The templates follow those of McDonald, Crammer and Pereira ("Online large-margin training of dependency parsers", 2005):
-forms, lemmas and tags of head and dependent, alone and together, tags around them and between them. Each comes as it is,
-and together with the *way* of the arc: its direction and its length, 1 to 5, up to 10, or more. Labels have templates of
-their own, each together with the label. Templates of siblings and grandchildren see three words.
+The templates follow those of McDonald, Crammer and Pereira ("Online large-margin training of dependency parsers",
+2005): forms, lemmas and tags of head and dependent, alone and together, tags around them and between them. Each
+comes as it is, and together with the *way* of the arc: its direction and its length, 1 to 5, up to 10, or more.
+Labels have templates of their own, each together with the label. Templates of siblings and grandchildren see three
+words.
 
 A *filter* has a few templates, and finds out which arcs are worth a look with all of them.
 """
@@ -47,24 +48,26 @@ LABELS = (
     "way", "way h.upos d.upos", "direction h.xpos d.xpos", "d.form", "d.lemma", "d.suffix d.upos", "d.feats",
     "direction d.lemma h.upos", "direction d.upos h.lemma", "direction d.xpos h.lemma", "d.lemma h.lemma",
     "direction d.feats h.upos", "d.feats h.lemma", "direction h.feats d.upos", "direction d-1.xpos d.xpos h.upos",
-    "direction d.xpos d+1.xpos h.upos", "d-1.lemma d.upos h.upos", "d.upos d+1.lemma h.upos", "h.upos h+1.lemma d.upos",
-    "direction d-1.xpos d.xpos d+1.xpos", "direction h-1.xpos h.xpos h+1.xpos d.xpos", "d-1.lemma d.case h.upos",
-    "direction d.upos h.upos d.case h.verbform", "direction h.lemma d-1.lemma d.upos", "way d.lemma", "way d.xpos h.xpos",
-    "direction h.upos between d.upos",
+    "direction d.xpos d+1.xpos h.upos", "d-1.lemma d.upos h.upos", "d.upos d+1.lemma h.upos",
+    "h.upos h+1.lemma d.upos", "direction d-1.xpos d.xpos d+1.xpos", "direction h-1.xpos h.xpos h+1.xpos d.xpos",
+    "d-1.lemma d.case h.upos", "direction d.upos h.upos d.case h.verbform", "direction h.lemma d-1.lemma d.upos",
+    "way d.lemma", "way d.xpos h.xpos", "direction h.upos between d.upos",
 )  # fmt: skip
 SIBLINGS = (
     "side h.upos s.upos d.upos", "side h.xpos s.xpos d.xpos", "side s.upos d.upos", "side s.xpos d.xpos gap",
     "side s.form d.form", "side s.lemma d.lemma", "side s.lemma d.upos", "side s.upos d.lemma",
-    "side h.lemma s.upos d.upos", "side h.upos s.lemma d.upos", "side h.upos s.upos d.lemma", "side h.upos s.lemma d.lemma",
-    "side h.upos s.upos d.upos gap", "side h.lemma s.lemma d.lemma", "side h.xpos s.xpos d.form", "side h.xpos s.form d.xpos",
-    "side h.upos s.case d.case", "side h.lemma s.case d.case", "side h.upos s.feats d.feats",
+    "side h.lemma s.upos d.upos", "side h.upos s.lemma d.upos", "side h.upos s.upos d.lemma",
+    "side h.upos s.lemma d.lemma", "side h.upos s.upos d.upos gap", "side h.lemma s.lemma d.lemma",
+    "side h.xpos s.xpos d.form", "side h.xpos s.form d.xpos", "side h.upos s.case d.case",
+    "side h.lemma s.case d.case", "side h.upos s.feats d.feats",
 )  # fmt: skip
 GRANDCHILDREN = (
     "side g.upos h.upos d.upos", "side g.xpos h.xpos d.xpos", "side g.upos d.upos", "side g.xpos d.xpos",
     "side g.form d.form", "side g.lemma d.lemma", "side g.lemma d.upos", "side g.upos d.lemma",
-    "side g.lemma h.upos d.upos", "side g.upos h.lemma d.upos", "side g.upos h.upos d.lemma", "side g.upos h.lemma d.lemma",
-    "side g.lemma h.lemma d.upos", "side g.lemma h.lemma d.lemma", "side g.upos h.upos d.upos gap",
-    "side g.xpos h.xpos d.form", "side g.xpos h.form d.xpos", "side g.lemma h.upos d.lemma",
+    "side g.lemma h.upos d.upos", "side g.upos h.lemma d.upos", "side g.upos h.upos d.lemma",
+    "side g.upos h.lemma d.lemma", "side g.lemma h.lemma d.upos", "side g.lemma h.lemma d.lemma",
+    "side g.upos h.upos d.upos gap", "side g.xpos h.xpos d.form", "side g.xpos h.form d.xpos",
+    "side g.lemma h.upos d.lemma",
 )  # fmt: skip
 
 

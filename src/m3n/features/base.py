@@ -141,7 +141,7 @@ class FeatureMap(ABC):
         return _written_out(self)
 
     def coded(self) -> Any:
-        """The map as ``m3n.features.codes.CodedRows``, which block methods take instead of ``rows``; None: it is none."""
+        """The map as ``m3n.features.codes.CodedRows``, which block methods take instead of ``rows``, or None."""
         return None
 
     @property

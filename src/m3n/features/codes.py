@@ -1,10 +1,9 @@
 """Indicator features of parts, such as arcs of a tree: for every part the numbers of the weights that it meets.
 
-A row of codes scores one part, or several that differ in a mask: part p of row r scores the sum of w[c ^ mask_p] over the
-codes c of the row. With a random mask for every label, an arc with any of its labels has features of its own, and its
-codes are kept once. There is no value per entry, so hundreds of millions of entries fit into memory, four bytes each.
-Codes usually come from a hash of what templates see (``m3n.features.AnchoredTemplates``).
-"""
+A row of codes scores one part, or several that differ in a mask: part p of row r scores the sum of w[c ^ mask_p]
+over the codes c of the row. With a random mask for every label, an arc with any of its labels has features of its
+own, and its codes are kept once. There is no value per entry, so hundreds of millions of entries fit into memory,
+four bytes each. Codes usually come from a hash of what templates see (``m3n.features.AnchoredTemplates``)."""
 
 from __future__ import annotations
 

@@ -248,11 +248,7 @@ class Stack(InPlace):
 
     def coded(self) -> CodedRows | None:
         pieces = [m.coded() for m in self.maps]
-        return (
-            None
-            if any(p is None for p in pieces)
-            else CodedRows.joined(pieces, np.concatenate([[0], self._weight_cuts]))
-        )
+        return None if any(p is None for p in pieces) else CodedRows.joined(pieces, self._first)
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))

@@ -1,10 +1,9 @@
 """Dependency trees in CoNLL-U files, the format of Universal Dependencies: ten columns between tabs.
 
-The ``conllu`` package reads and writes the lines of a sentence, with comments, multiword tokens (``3-4``) and empty nodes
-(``8.1``), which all stay in their places. *Words* are the other lines: they are what a parser sees, and their heads and
-relations are what it predicts. Here sentences are found, what is wrong with them is said with its line, and words become
-tokens with the attributes ``form``, ``lemma``, ``upos``, ``xpos`` and ``feats``.
-"""
+The ``conllu`` package reads and writes the lines of a sentence, with comments, multiword tokens (``3-4``) and empty
+nodes (``8.1``), which all stay in their places. *Words* are the other lines: they are what a parser sees, and their
+heads and relations are what it predicts. Here sentences are found, what is wrong with them is said with its line,
+and words become tokens with the attributes ``form``, ``lemma``, ``upos``, ``xpos`` and ``feats``."""
 
 from __future__ import annotations
 

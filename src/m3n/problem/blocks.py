@@ -190,9 +190,10 @@ def _coded(rows: CodedRows, structure: Structure) -> CodeRows:
     widths = np.concatenate([np.diff(first) for first in firsts])
     parts = np.cumsum([0, *(int(first[-1]) for first in firsts)])
     masks = np.concatenate([first[:-1] + before for first, before in zip(firsts, parts, strict=False)])
-    uses = _placed(used, lengths, widths)
+    first, used, place, sizes = _placed(used, lengths, widths)
     squares = np.diff(rows.pointers) * rows.values**2
-    return CodeRows(rows.pointers, rows.codes, rows.bases, rows.values, masks, rows.masks, widths, *uses, squares)
+    own = rows.pointers, rows.codes, rows.bases, rows.values, masks, rows.masks
+    return CodeRows(*own, widths, first, used, place, sizes, squares)
 
 
 def _costs(cost: Cost, structure: Structure, weights: np.ndarray) -> Costs:

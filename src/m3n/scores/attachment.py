@@ -1,9 +1,8 @@
 """Scores of dependency trees: how many words have the right head, and the right label besides.
 
-*UAS*, the unlabelled attachment score, is the share of words with the right head; *LAS*, the labelled one, that of words with
-the right head and label. Either may leave punctuation out, and may take a label such as ``nsubj:pass`` for ``nsubj``, as
-the shared tasks on Universal Dependencies do.
-"""
+*UAS*, the unlabelled attachment score, is the share of words with the right head; *LAS*, the labelled one, that of
+words with the right head and label. Either may leave punctuation out, and may take a label such as ``nsubj:pass``
+for ``nsubj``, as the shared tasks on Universal Dependencies do."""
 
 from __future__ import annotations
 

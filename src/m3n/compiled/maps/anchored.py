@@ -5,7 +5,7 @@ few attributes, each a number of 64 bits. An *atom* is one attribute of the toke
 else is known about a part (its direction, its label) comes as further numbers. A template is a list of atoms, and its
 code a hash of their values:
 
-    h = seed of the template;   h = (h + value) M  mod 2^64 for its atoms;   code = the highest bits of (h xor h / 2^32) M
+    h = seed of the template;   h = (h + value) M mod 2^64 for its atoms;   code = highest bits of (h xor h / 2^32) M
 
 A code that the part has already becomes the next one that it has not, so that no code comes twice. Some templates see
 the tokens *between* the first two anchors: they give one code for every different tag there.

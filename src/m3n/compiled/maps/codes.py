@@ -1,8 +1,8 @@
 """Indicator features, hashed: sums over the weights whose numbers are listed for a row, and additions to them.
 
-Row r has the entries pointers[r]..pointers[r + 1]-1, and scores one part or several, labels of an arc for example. Part p
-meets the weight ``codes[e] ^ masks[p]`` of every entry e: the mask of a label makes other numbers of the same codes, so
-codes are kept once for all labels. A row counts ``values[r]`` times.
+Row r has the entries pointers[r]..pointers[r + 1]-1, and scores one part or several, labels of an arc for example.
+Part p meets the weight ``codes[e] ^ masks[p]`` of every entry e: the mask of a label makes other numbers of the same
+codes, so codes are kept once for all labels. A row counts ``values[r]`` times.
 
 First whole passes, then what block methods need: functions of one part, and of all rows of an example.
 """
