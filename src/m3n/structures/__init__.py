@@ -3,6 +3,7 @@
 from m3n.structures.base import Parts, Structure
 from m3n.structures.chain import Chain
 from m3n.structures.factors import Factors
+from m3n.structures.grammar import Grammar, NoParse
 from m3n.structures.graph import Graph, TooExpensive
 from m3n.structures.higher_order import HigherOrderChain
 from m3n.structures.labels import LabelStructure
@@ -10,13 +11,14 @@ from m3n.structures.loopy import LoopyGraph
 from m3n.structures.multiclass import Multiclass
 from m3n.structures.multilabel import Multilabel, multilabel_pairs
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
+from m3n.structures.rules import Rules
 from m3n.structures.semi_markov import SemiMarkov
 from m3n.structures.slack import InexactOracle, Restriction
 from m3n.structures.transitions import Transitions
 from m3n.structures.tree import Tree
 
 __all__ = [
-    "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph", "Multiclass",
-    "Multilabel", "Parts", "RelaxedMap", "Restriction", "SemiMarkov", "Structure", "TooExpensive", "Transitions",
+    "Chain", "Factors", "Grammar", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph", "Multiclass",
+    "Multilabel", "NoParse", "Parts", "RelaxedMap", "Restriction", "Rules", "SemiMarkov", "Structure", "TooExpensive", "Transitions",
     "Tree", "multilabel_pairs", "relaxed_map",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Grammars read from treebanks."""
