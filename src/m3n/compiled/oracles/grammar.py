@@ -14,7 +14,7 @@ either side are bits of an integer, so that one `and` answers for a whole cell w
 CKY keeps no back pointers: it finds the best derivation by looking again, along that derivation only.
 
 Charts hold scores of high symbols twice, for the left and for the right child, so that the splits of a cell follow one
-another in memory. Cost: O(L^2 rules + applicable anchored rules).
+another in memory, padded to whole vectors; those that are not possible are -inf. Cost: O(L^2 rules + anchored rules).
 
 A derivation is the list of its rules in leftmost order: binary rules come first among the numbers, then unary ones,
 then tags.
@@ -29,6 +29,7 @@ from m3n.compiled.oracles.hooks import implements, in_steps, read_shared, worksp
 from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.primitives.bits import lowest, mark
 from m3n.compiled.primitives.order import ascend
+from m3n.compiled.primitives.vector import add, highest, load, maximum, padded, splat, store
 
 
 @in_steps
@@ -63,11 +64,11 @@ class GrammarScratch(NamedTuple):
 
     rule: np.ndarray  # (rules,) scores
     rule_counts: np.ndarray  # (rules,) marginals
-    left: np.ndarray  # (longest + 1, symbols, longest + 1), flat: scores of high symbols by begin and end
+    left: np.ndarray  # (longest + 1, symbols, padded), flat: scores of high symbols by begin and end
     right: np.ndarray  # the same by end and begin
     left_bits: np.ndarray  # (longest + 1, symbols, words), flat: ends that are possible
     right_bits: np.ndarray  # begins that are possible
-    first: np.ndarray  # (kinds, longest + 1), flat: surface scores of kinds of rules
+    first: np.ndarray  # (kinds, padded), flat: surface scores of kinds of rules
     split: np.ndarray
     last: np.ndarray
     low: np.ndarray  # (symbols,) scores of low symbols in a cell
@@ -78,7 +79,7 @@ class GrammarScratch(NamedTuple):
     places: np.ndarray  # (cells of the longest, symbols) where a high symbol is among the items
     terms: np.ndarray  # (most anchored rules of one parent in one cell,)
     where: np.ndarray  # (most anchored rules of one parent in one cell, 2): their rules and splits
-    first_counts: np.ndarray  # (kinds, longest + 1), flat: marginals of surface scores
+    first_counts: np.ndarray  # (kinds, padded), flat: marginals of surface scores
     split_counts: np.ndarray
     last_counts: np.ndarray
     below: np.ndarray  # (symbols,) probabilities of low symbols in a cell
@@ -92,9 +93,9 @@ class GrammarScratch(NamedTuple):
 def _workspace(space):
     longest, symbols = largest(space.lengths), space.begins.shape[0] - 1
     kinds, rules = space.members.shape[0], space.kinds.shape[0]
-    chart = (longest + 1) * symbols * (longest + 1)
+    chart = (longest + 1) * symbols * padded(longest + 1)
     words = (longest + 1) * symbols * (longest // 64 + 1)
-    surface = kinds * (longest + 1)
+    surface = kinds * padded(longest + 1)
     items = _most_items(space)
     most = max(_most_rules(space.begins) * longest, _most_rules(space.unary_begins)) + 1
     charts = np.empty(chart), np.empty(chart), np.empty(words, np.int64), np.empty(words, np.int64)
@@ -189,7 +190,7 @@ def read_surface(space, length, own, work):
 @inner
 def _add_classes(space, length, source, target):
     for kind in range(space.members.shape[0]):
-        at = kind * (length + 1)
+        at = kind * padded(length + 1)
         for t in range(length):
             total = 0.0
             for m in range(space.members.shape[1]):
@@ -209,12 +210,22 @@ def open_chart(space, length, work):
 @inner
 def keep_high(space, length, begin, end, symbol, value, work):
     """Write down the score of a high symbol, for either side of a split."""
-    symbols, words = space.begins.shape[0] - 1, length // 64 + 1
-    by_begin, by_end = begin * symbols + symbol, end * symbols + symbol
-    work.left[by_begin * (length + 1) + end] = value
-    work.right[by_end * (length + 1) + begin] = value
-    mark(work.left_bits[by_begin * words : (by_begin + 1) * words], end)
-    mark(work.right_bits[by_end * words : (by_end + 1) * words], begin)
+    symbols = space.begins.shape[0] - 1
+    _keep(length, begin * symbols + symbol, end, value, work.left, work.left_bits)
+    _keep(length, end * symbols + symbol, begin, value, work.right, work.right_bits)
+
+
+@inner
+def _keep(length, row, k, value, chart, bits):
+    words, wide = length // 64 + 1, padded(length + 1)
+    used = False
+    for word in range(row * words, (row + 1) * words):
+        used = used or bits[word] != 0
+    if not used:
+        for at in range(row * wide, (row + 1) * wide, 4):
+            store(chart, at, splat(-np.inf))
+    chart[row * wide + k] = value
+    mark(bits[row * words : (row + 1) * words], k)
 
 
 @inner
@@ -242,8 +253,7 @@ def _fill_cell(space, i, length, begin, end, base, own, work):
         if end - begin == 1:
             value = own[0][begin * space.tags + symbol]
         else:
-            value, _, _ = best_split(space, length, begin, end, symbol, work)
-            value += span_score(space, cell, symbol, own)
+            value = _largest_split(space, length, begin, end, symbol, work) + span_score(space, cell, symbol, own)
         low[symbol] = work.values[m - base] = value
     for m in range(space.item_first[at + 1], space.item_first[at + 2]):
         symbol = space.items[m]
@@ -260,9 +270,37 @@ def span_score(space, cell, symbol, own):
 
 
 @inner
+def _largest_split(space, length, begin, end, symbol, work):
+    """The score of the best binary rule and split for a parent in a cell, without the span's."""
+    symbols, words, wide = space.begins.shape[0] - 1, length // 64 + 1, padded(length + 1)
+    start, found = (begin + 1) // 4 * 4, splat(-np.inf)
+    for m in range(space.begins[symbol], space.begins[symbol + 1]):
+        left, right = begin * symbols + space.lefts[m], end * symbols + space.rights[m]
+        if (words == 1 and work.left_bits[left] & work.right_bits[right]) or (
+            words > 1 and applies(work, left * words, right * words, begin >> 6, end >> 6)
+        ):
+            r = space.rule_of[m]
+            kind = space.kinds[r] * wide
+            base = splat(work.rule[r] + work.first[kind + begin] + work.last[kind + end - 1])
+            for k in range(start, end, 4):
+                children = add(load(work.left, left * wide + k), load(work.right, right * wide + k))
+                found = maximum(found, add(add(children, load(work.split, kind + k)), base))
+    return highest(found)
+
+
+@inner
+def applies(work, left, right, first, last):
+    """Whether both children are possible at some split; ``left`` and ``right`` are where their bits begin."""
+    for word in range(first, last + 1):
+        if work.left_bits[left + word] & work.right_bits[right + word]:
+            return True
+    return False
+
+
+@inner
 def best_split(space, length, begin, end, symbol, work):
-    """The best binary rule and split for a parent in a cell: score without the span's, rule and split."""
-    symbols, words, wide = space.begins.shape[0] - 1, length // 64 + 1, length + 1
+    """The same with the rule and its split, one by one."""
+    symbols, words, wide = space.begins.shape[0] - 1, length // 64 + 1, padded(length + 1)
     best, best_rule, best_at = -np.inf, -1, -1
     for m in range(space.begins[symbol], space.begins[symbol + 1]):
         left, right = begin * symbols + space.lefts[m], end * symbols + space.rights[m]
@@ -285,7 +323,7 @@ def best_split(space, length, begin, end, symbol, work):
 def unary_score(space, length, begin, end, cell, u, own, work):
     """What an anchored unary rule scores."""
     r, labels = space.lefts.shape[0] + u, cell * space.labels
-    kind = space.kinds[r] * (length + 1)
+    kind = space.kinds[r] * padded(length + 1)
     score = work.rule[r] + work.first[kind + begin] + work.last[kind + end - 1]
     for m in range(space.chain_first[u], space.chain_first[u + 1]):
         score += own[4][labels + space.chains[m]]

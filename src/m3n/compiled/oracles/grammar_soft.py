@@ -25,6 +25,7 @@ from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives.bits import lowest
 from m3n.compiled.primitives.exponential import exp
 from m3n.compiled.primitives.logarithm import log
+from m3n.compiled.primitives.vector import padded
 
 
 @implements("begin_soft", GrammarSpace)
@@ -87,7 +88,7 @@ def _sum_cell(space, i, length, begin, end, base, mu, own, work):
 @inner
 def _list_splits(space, length, begin, end, symbol, work):
     """The scores of all anchored binary rules of a parent in a cell, without that of the span; their number."""
-    symbols, words, wide, count = space.begins.shape[0] - 1, length // 64 + 1, length + 1, 0
+    symbols, words, wide, count = space.begins.shape[0] - 1, length // 64 + 1, padded(length + 1), 0
     for m in range(space.begins[symbol], space.begins[symbol + 1]):
         left, right = begin * symbols + space.lefts[m], end * symbols + space.rights[m]
         for word in range(begin >> 6, (end >> 6) + 1):
@@ -208,7 +209,7 @@ def _give_unary(space, length, begin, end, symbol, t, work):
 def _count_rule(space, length, begin, end, r, p, work):
     """Add the probability of an anchored rule to its parts, but for splits and spans."""
     work.rule_counts[r] += p
-    kind = space.kinds[r] * (length + 1)
+    kind = space.kinds[r] * padded(length + 1)
     work.first_counts[kind + begin] += p
     work.last_counts[kind + end - 1] += p
 
@@ -228,7 +229,7 @@ def _share_low(space, length, begin, end, symbol, item, mu, own, work):
         if p > 0.0:
             r, k = work.where[t, 0], work.where[t, 1]
             _count_rule(space, length, begin, end, r, p, work)
-            work.split_counts[space.kinds[r] * (length + 1) + k] += p
+            work.split_counts[space.kinds[r] * padded(length + 1) + k] += p
             work.shares[work.places[cell_of(length, begin, k), space.binary[r, 1]]] += p
             work.shares[work.places[cell_of(length, k, end), space.binary[r, 2]]] += p
 
@@ -238,7 +239,7 @@ def _clear(space, length, items, own, work):
     """No probabilities yet."""
     work.shares[:items] = 0.0
     own[0][:] = 0.0
-    size = space.members.shape[0] * (length + 1)
+    size = space.members.shape[0] * padded(length + 1)
     for counts in (work.first_counts, work.split_counts, work.last_counts):
         counts[:size] = 0.0
 
@@ -257,7 +258,7 @@ def _write_surface(space, length, own, work):
 def _spread(space, length, counts, target):
     target[:] = 0.0
     for kind in range(space.members.shape[0]):
-        at = kind * (length + 1)
+        at = kind * padded(length + 1)
         for t in range(length):
             for m in range(space.members.shape[1]):
                 target[t * space.classes + space.members[kind, m]] += counts[at + t]
