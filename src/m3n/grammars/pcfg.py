@@ -22,7 +22,6 @@ import numpy as np
 from m3n.grammars.treebank import TreebankGrammar
 from m3n.io.brackets import ParseTree
 from m3n.packed import SERIAL, Threads
-from m3n.structures.grammar import Grammar
 from m3n.structures.rules import Rules
 
 LITTLE = 0.01  # occurrences of a tag with a signature that it was not seen with
@@ -57,11 +56,14 @@ class PCFG:
         threads : Threads
             To work on.
         """
-        structure = Grammar([self.grammar.allowed(words) for words in sentences], self.rules)
-        tag = np.concatenate([self.tag_scores(words) for words in sentences])
-        _, packed = structure.hard((tag, self.scores, *structure.empty()[2:]), threads)
-        found = zip(structure.unpack(packed), sentences, strict=True)
-        return [self.grammar.tree(steps, words) for steps, words in found]
+        charts = self.grammar.charts(sentences, self.rules)
+        trees = [self.grammar.flat(words) for words in sentences]
+        if charts.structure is not None:
+            tag = np.concatenate([self.tag_scores(sentences[i]) for i in charts.kept])
+            _, packed = charts.structure.hard((tag, self.scores, *charts.structure.empty()[2:]), threads)
+            for i, steps in zip(charts.kept, charts.structure.unpack(packed), strict=True):
+                trees[i] = self.grammar.tree(steps, sentences[i])
+        return trees
 
     def tag_scores(self, words: Sequence[str]) -> np.ndarray:
         """Logarithms of the probabilities of words, given their tags: (length, tags).

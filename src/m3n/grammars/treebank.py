@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from m3n.grammars.binary import TOP, Binarisation, Rule, Symbol, rebuilt
 from m3n.grammars.words import Vocabulary
 from m3n.io.brackets import ParseTree
+from m3n.structures.grammar import Grammar, derivable
 from m3n.structures.rules import Rules
 
 
 class NotDerivable(ValueError):
     """A tree needs a rule, or a word a tag, that a grammar does not have."""
+
+
+class Charts(NamedTuple):
+    """Output spaces of sentences."""
+
+    structure: Grammar | None  # of the sentences that have a derivation; None if there is none
+    kept: np.ndarray  # their numbers
+    relaxed: np.ndarray  # sentences that have one only if all of their words may have any tag of a rare word
+    missing: np.ndarray  # sentences without one
 
 
 @dataclass(eq=False)
@@ -165,6 +176,49 @@ class TreebankGrammar:
             mask[k, list(self.lexicon.get(seen, self.open_tags))] = True
             mask[k, self.known.get(word, [])] = True
         return mask
+
+    def charts(self, sentences: Sequence[Sequence[str]], rules: Rules) -> Charts:
+        """Output spaces of sentences; those without a derivation get more tags, or are left out.
+
+        Parameters
+        ----------
+        sentences : sequence of sequences of str
+            Words.
+        rules : Rules
+            This grammar as numbers.
+        """
+        masks = [self.allowed(words) for words in sentences]
+        relaxed = np.flatnonzero(~derivable(masks, rules))
+        for i in relaxed:
+            masks[i][:, self.open_tags] = True
+        missing = relaxed[~derivable([masks[i] for i in relaxed], rules)]
+        kept = np.setdiff1d(np.arange(len(masks)), missing)
+        structure = Grammar([masks[i] for i in kept], rules) if len(kept) else None
+        return Charts(structure, kept, np.setdiff1d(relaxed, missing), missing)
+
+    def flat(self, words: Sequence[str]) -> ParseTree:
+        """A tree for a sentence that has none: all words below the most frequent label, with their usual tags.
+
+        Parameters
+        ----------
+        words : sequence of str
+            A sentence.
+        """
+        seen = self.vocabulary.seen(words)
+        tags = [max(self.lexicon.get(word) or dict.fromkeys(self.open_tags, 1), key=self._usual(word)) for word in seen]
+        leaves = (ParseTree(self.tags[tag], (word,)) for tag, word in zip(tags, words, strict=True))
+        return ParseTree(self._top_label, tuple(leaves))
+
+    def _usual(self, seen: str) -> Callable[[int], Any]:
+        counts = self.lexicon.get(seen, {})
+        return lambda tag: (counts.get(tag, 0), self.counts[self.count + tag])
+
+    @cached_property
+    def _top_label(self) -> str:
+        """The most frequent label of whole sentences."""
+        tops = [(self.counts[k], rule) for k, rule in enumerate(self.rules[: self.count]) if rule.parent.label == TOP]
+        _, rule = max(tops, key=lambda pair: pair[0])
+        return (*rule.between, rule.children[0].label)[0]
 
     @cached_property
     def open_tags(self) -> list[int]:

@@ -74,15 +74,12 @@ class Grammar(Structure):
 
     def _found(self, masks: list[np.ndarray]) -> None:
         """What can be part of complete parses, and of which sentences there are none."""
-        nothing = np.zeros(1, np.int64)
-        space, items, counts = GrammarSpace(self.lengths, *self._plain, nothing, nothing, np.zeros(0, np.int16)), [], []
+        space, items, counts = _bare(self._plain), [], []
         for i, mask in enumerate(masks):
-            cells = len(mask) * (len(mask) + 1) // 2
-            found, number = np.empty(2 * cells * self.rules.symbols, np.int16), np.zeros((cells, 2), np.int64)
-            size = find_items(space, len(mask), mask, found, number)
-            if not size:
+            found, number = _items(space, mask)
+            if not len(found):
                 raise NoParse(i)
-            items.append(found[:size].copy())
+            items.append(found)
             counts.append(number.ravel())
         self.items, self.item_counts = np.concatenate(items), np.concatenate(counts)
 
@@ -249,6 +246,20 @@ class NoParse(ValueError):
         self.sentence = sentence
 
 
+def derivable(allowed: Sequence[Any], rules: Rules) -> np.ndarray:
+    """Which sentences have a derivation, (n,).
+
+    Parameters
+    ----------
+    allowed : sequence of arrays of bool (length, tags)
+        For every sentence which tags its words may have.
+    rules : Rules
+        The grammar.
+    """
+    space = _bare(_plain(rules))
+    return np.array([len(_items(space, np.asarray(mask, dtype=bool))[0]) > 0 for mask in allowed], dtype=bool)
+
+
 class _Outputs:
     """Every derivation of the only sentence of a grammar."""
 
@@ -289,6 +300,20 @@ def _plain(rules: Rules) -> tuple[Any, ...]:
         rules.label, chains, np.array([k for chain in rules.chains for k in chain], dtype=np.int64), rules.labels,
         kinds.reshape(-1).astype(np.int64), members, rules.classes_count,
     )  # fmt: skip
+
+
+def _bare(plain: tuple[Any, ...]) -> GrammarSpace:
+    """The rules without sentences."""
+    nothing = np.zeros(1, np.int64)
+    return GrammarSpace(nothing, *plain, nothing, nothing, np.zeros(0, np.int16))
+
+
+def _items(space: GrammarSpace, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What can be part of complete parses of a sentence, and how many low and high symbols every cell has."""
+    cells = len(mask) * (len(mask) + 1) // 2
+    found, number = np.empty(2 * cells * (len(space.begins) - 1), np.int16), np.zeros((cells, 2), np.int64)
+    size = find_items(space, len(mask), np.ascontiguousarray(mask), found, number)
+    return found[:size].copy(), number
 
 
 def _one_kind(rules: Rules) -> tuple[np.ndarray, np.ndarray]:

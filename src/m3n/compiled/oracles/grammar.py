@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inner
+from m3n.compiled.jit import compiled, inlined, inner
 from m3n.compiled.oracles.hooks import implements, in_steps, read_shared, workspace
 from m3n.compiled.primitives.arrays import largest
 from m3n.compiled.primitives.bits import lowest, mark
@@ -72,6 +72,13 @@ class GrammarScratch(NamedTuple):
     split: np.ndarray
     last: np.ndarray
     low: np.ndarray  # (symbols,) scores of low symbols in a cell
+    rule_weights: np.ndarray  # (rules,) exponentials of scores, and the largest score
+    rule_top: np.ndarray  # (1,)
+    surface_tops: np.ndarray  # (3, longest + 1) largest surface scores at every position
+    scales: np.ndarray  # (cells of the longest,)
+    factor: np.ndarray  # (padded,) of splits of a cell
+    left_shares: np.ndarray  # as ``left`` and ``right``: probabilities of high symbols
+    right_shares: np.ndarray
     values: np.ndarray  # (most items of a sentence,) scores
     totals: np.ndarray  # (most items,) sums of exp((term - top)/mu); their tops are in ``tops``
     tops: np.ndarray  # (most items,)
@@ -100,12 +107,14 @@ def _workspace(space):
     most = max(_most_rules(space.begins) * longest, _most_rules(space.unary_begins)) + 1
     charts = np.empty(chart), np.empty(chart), np.empty(words, np.int64), np.empty(words, np.int64)
     scores = np.zeros(surface), np.zeros(surface), np.zeros(surface), np.empty(symbols)
+    scaled = np.empty(rules), np.empty(1), np.empty((3, longest + 1)), np.empty(longest * (longest + 1) // 2)
+    shares = np.empty(padded(longest + 5)), np.empty(chart), np.empty(chart)
     soft = np.empty(items), np.empty(items), np.empty(items), np.empty(items)
     places = np.empty((longest * (longest + 1) // 2, symbols), np.int32)
     terms = np.empty(most), np.empty((most, 2), np.int64)
     counts = np.empty(surface), np.empty(surface), np.empty(surface), np.empty(symbols), np.empty(space.labels)
     steps = np.empty(4 * longest, np.int64), np.empty((4 * longest, 3), np.int64), np.empty((4 * longest, 2), np.int64)
-    return GrammarScratch(np.empty(rules), np.zeros(rules), *charts, *scores, *soft, places, *terms, *counts, *steps)
+    return GrammarScratch(np.empty(rules), np.zeros(rules), *charts, *scores, *scaled, *shares, *soft, places, *terms, *counts, *steps)
 
 
 @inner
@@ -180,8 +189,6 @@ def cell_of(length, begin, end):
 @inner
 def read_surface(space, length, own, work):
     """Scores of kinds of rules at every position: the sum over their classes."""
-    if space.classes == 0:
-        return
     _add_classes(space, length, own[1], work.first)
     _add_classes(space, length, own[2], work.split)
     _add_classes(space, length, own[3], work.last)
@@ -207,23 +214,23 @@ def open_chart(space, length, work):
         work.right_bits[k] = 0
 
 
-@inner
-def keep_high(space, length, begin, end, symbol, value, work):
-    """Write down the score of a high symbol, for either side of a split."""
+@inlined
+def keep_high(space, length, begin, end, symbol, value, impossible, work):
+    """Write down the score of a high symbol, for either side of a split; others score as what is impossible does."""
     symbols = space.begins.shape[0] - 1
-    _keep(length, begin * symbols + symbol, end, value, work.left, work.left_bits)
-    _keep(length, end * symbols + symbol, begin, value, work.right, work.right_bits)
+    _keep(length, begin * symbols + symbol, end, value, impossible, work.left, work.left_bits)
+    _keep(length, end * symbols + symbol, begin, value, impossible, work.right, work.right_bits)
 
 
-@inner
-def _keep(length, row, k, value, chart, bits):
+@inlined
+def _keep(length, row, k, value, impossible, chart, bits):
     words, wide = length // 64 + 1, padded(length + 1)
     used = False
     for word in range(row * words, (row + 1) * words):
         used = used or bits[word] != 0
     if not used:
         for at in range(row * wide, (row + 1) * wide, 4):
-            store(chart, at, splat(-np.inf))
+            store(chart, at, splat(impossible))
     chart[row * wide + k] = value
     mark(bits[row * words : (row + 1) * words], k)
 
@@ -259,26 +266,24 @@ def _fill_cell(space, i, length, begin, end, base, own, work):
         symbol = space.items[m]
         value, _ = best_unary(space, length, begin, end, cell, symbol, own, work)
         work.values[m - base] = value
-        keep_high(space, length, begin, end, symbol, value, work)
+        keep_high(space, length, begin, end, symbol, value, -np.inf, work)
 
 
-@inner
+@inlined
 def span_score(space, cell, symbol, own):
     """What the span of a binary rule's parent scores."""
     label = space.label[symbol]
     return own[4][cell * space.labels + label] if label >= 0 else 0.0
 
 
-@inner
+@inlined
 def _largest_split(space, length, begin, end, symbol, work):
     """The score of the best binary rule and split for a parent in a cell, without the span's."""
     symbols, words, wide = space.begins.shape[0] - 1, length // 64 + 1, padded(length + 1)
     start, found = (begin + 1) // 4 * 4, splat(-np.inf)
     for m in range(space.begins[symbol], space.begins[symbol + 1]):
         left, right = begin * symbols + space.lefts[m], end * symbols + space.rights[m]
-        if (words == 1 and work.left_bits[left] & work.right_bits[right]) or (
-            words > 1 and applies(work, left * words, right * words, begin >> 6, end >> 6)
-        ):
+        if applies(work, left, right, words, begin, end):
             r = space.rule_of[m]
             kind = space.kinds[r] * wide
             base = splat(work.rule[r] + work.first[kind + begin] + work.last[kind + end - 1])
@@ -288,11 +293,13 @@ def _largest_split(space, length, begin, end, symbol, work):
     return highest(found)
 
 
-@inner
-def applies(work, left, right, first, last):
-    """Whether both children are possible at some split; ``left`` and ``right`` are where their bits begin."""
-    for word in range(first, last + 1):
-        if work.left_bits[left + word] & work.right_bits[right + word]:
+@inlined
+def applies(work, left, right, words, begin, end):
+    """Whether both children, rows of the charts, are possible at some split."""
+    if words == 1:
+        return (work.left_bits[left] & work.right_bits[right]) != 0
+    for word in range(begin >> 6, (end >> 6) + 1):
+        if work.left_bits[left * words + word] & work.right_bits[right * words + word]:
             return True
     return False
 
@@ -319,7 +326,7 @@ def best_split(space, length, begin, end, symbol, work):
     return best, best_rule, best_at
 
 
-@inner
+@inlined
 def unary_score(space, length, begin, end, cell, u, own, work):
     """What an anchored unary rule scores."""
     r, labels = space.lefts.shape[0] + u, cell * space.labels
@@ -330,7 +337,7 @@ def unary_score(space, length, begin, end, cell, u, own, work):
     return score
 
 
-@inner
+@inlined
 def best_unary(space, length, begin, end, cell, symbol, own, work):
     """The score of a high symbol, and its best unary rule, -1 if it is best without one.
 

@@ -6,7 +6,8 @@ it in the proportion of those terms, and goes to their children and parts:
 
     P(way) = P(item) exp((term - top)/mu) / total
 
-So marginals are those of a distribution at any temperature. Items of probability 0 are passed over.
+So marginals are those of a distribution at any temperature. Items of probability 0 are passed over. Where nothing
+underflows, ``grammar_scaled`` gives the same answer without exponentials in the inner loops, and is asked first.
 """
 
 import numpy as np
@@ -21,6 +22,7 @@ from m3n.compiled.oracles.grammar import (
     span_score,
     unary_score,
 )
+from m3n.compiled.oracles.grammar_scaled import count_rule, read_rules, soft_scaled
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.primitives.bits import lowest
 from m3n.compiled.primitives.exponential import exp
@@ -30,6 +32,7 @@ from m3n.compiled.primitives.vector import padded
 
 @implements("begin_soft", GrammarSpace)
 def _begin_soft(space, mu, work):
+    read_rules(mu, work)
     for r in range(work.rule_counts.shape[0]):
         work.rule_counts[r] = 0.0
 
@@ -43,6 +46,16 @@ def _write_shared(space, shared, work):
 @implements("soft_own", GrammarSpace)
 def _soft_own(space, i, own, mu, weight, work):
     length = space.lengths[i]
+    _clear_counts(space, length, work)
+    safe, value = soft_scaled(space, i, own, mu, weight, work)
+    if not safe:
+        value = _soft_log(space, i, length, own, mu, weight, work)
+    _write_surface(space, length, own, work)
+    return value
+
+
+@inner
+def _soft_log(space, i, length, own, mu, weight, work):
     base = space.item_first[2 * space.cells[i]]
     read_surface(space, length, own, work)
     open_chart(space, length, work)
@@ -52,12 +65,12 @@ def _soft_own(space, i, own, mu, weight, work):
     last = space.item_first[2 * (space.cells[i] + cell_of(length, 0, length)) + 2] - 1 - base
     value = work.values[last]
     cells = length * (length + 1) // 2
-    _clear(space, length, space.item_first[2 * (space.cells[i] + cells)] - base, own, work)
+    work.shares[: space.item_first[2 * (space.cells[i] + cells)] - base] = 0.0
+    own[0][:] = 0.0
     work.shares[last] = weight if value > -np.inf else 0.0
     for width in range(length, 0, -1):
         for begin in range(length - width + 1):
             _share_cell(space, i, length, begin, begin + width, base, mu, own, work)
-    _write_surface(space, length, own, work)
     return value
 
 
@@ -82,7 +95,7 @@ def _sum_cell(space, i, length, begin, end, base, mu, own, work):
         value = _sum_terms(count, mu, m - base, work)
         work.values[m - base] = value
         work.places[cell, symbol] = m - base
-        keep_high(space, length, begin, end, symbol, value, work)
+        keep_high(space, length, begin, end, symbol, value, -np.inf, work)
 
 
 @inner
@@ -200,18 +213,9 @@ def _give_unary(space, length, begin, end, symbol, t, work):
         work.below[symbol] += p
         return
     work.below[space.unary[u, 1]] += p
-    _count_rule(space, length, begin, end, space.lefts.shape[0] + u, p, work)
+    count_rule(space, length, begin, end, space.lefts.shape[0] + u, p, work)
     for m in range(space.chain_first[u], space.chain_first[u + 1]):
         work.row[space.chains[m]] += p
-
-
-@inner
-def _count_rule(space, length, begin, end, r, p, work):
-    """Add the probability of an anchored rule to its parts, but for splits and spans."""
-    work.rule_counts[r] += p
-    kind = space.kinds[r] * padded(length + 1)
-    work.first_counts[kind + begin] += p
-    work.last_counts[kind + end - 1] += p
 
 
 @inner
@@ -228,20 +232,19 @@ def _share_low(space, length, begin, end, symbol, item, mu, own, work):
         p = work.terms[t]
         if p > 0.0:
             r, k = work.where[t, 0], work.where[t, 1]
-            _count_rule(space, length, begin, end, r, p, work)
+            count_rule(space, length, begin, end, r, p, work)
             work.split_counts[space.kinds[r] * padded(length + 1) + k] += p
             work.shares[work.places[cell_of(length, begin, k), space.binary[r, 1]]] += p
             work.shares[work.places[cell_of(length, k, end), space.binary[r, 2]]] += p
 
 
 @inner
-def _clear(space, length, items, own, work):
-    """No probabilities yet."""
-    work.shares[:items] = 0.0
-    own[0][:] = 0.0
-    size = space.members.shape[0] * padded(length + 1)
-    for counts in (work.first_counts, work.split_counts, work.last_counts):
-        counts[:size] = 0.0
+def _clear_counts(space, length, work):
+    """No marginals of surface scores yet."""
+    for k in range(space.members.shape[0] * padded(length + 1)):
+        work.first_counts[k] = 0.0
+        work.split_counts[k] = 0.0
+        work.last_counts[k] = 0.0
 
 
 @inner
