@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -204,14 +204,28 @@ class TreebankGrammar:
         words : sequence of str
             A sentence.
         """
-        seen = self.vocabulary.seen(words)
-        tags = [max(self.lexicon.get(word) or dict.fromkeys(self.open_tags, 1), key=self._usual(word)) for word in seen]
-        leaves = (ParseTree(self.tags[tag], (word,)) for tag, word in zip(tags, words, strict=True))
+        leaves = (ParseTree(tag, (word,)) for tag, word in zip(self.usual_tags(words), words, strict=True))
         return ParseTree(self._top_label, tuple(leaves))
 
-    def _usual(self, seen: str) -> Callable[[int], Any]:
-        counts = self.lexicon.get(seen, {})
-        return lambda tag: (counts.get(tag, 0), self.counts[self.count + tag])
+    def usual_tags(self, words: Sequence[str]) -> list[str]:
+        """The tag that each word has most often.
+
+        Parameters
+        ----------
+        words : sequence of str
+            A sentence.
+        """
+        return [self.tags[self._usual.get(seen, self._usual[""])] for seen in self.vocabulary.seen(words)]
+
+    @cached_property
+    def _usual(self) -> dict[str, int]:
+        """The most frequent tag of what is seen of words; that of unknown signatures under the empty text."""
+        rare = Counter[int]()
+        for seen, tags in self.lexicon.items():
+            if seen not in self.vocabulary.words:
+                rare.update(tags)
+        usual = {seen: max(tags, key=lambda tag: (tags[tag], -tag)) for seen, tags in self.lexicon.items()}
+        return usual | {"": rare.most_common(1)[0][0] if rare else int(self.counts[self.count :].argmax())}
 
     @cached_property
     def _top_label(self) -> str:
