@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from m3n.estimators import files
+from m3n.estimators.constituency_parser import ConstituencyParser
 from m3n.estimators.graph_labeler import GraphLabeler
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
 from m3n.estimators.segment_tagger import SegmentTagger
@@ -14,7 +15,8 @@ from m3n.estimators.trained import Trained
 from m3n.io import model_file
 
 KINDS: dict[str, type[Trained]] = {
-    kind.__name__: kind for kind in (GraphLabeler, MultilabelClassifier, SegmentTagger, SequenceTagger)
+    kind.__name__: kind
+    for kind in (ConstituencyParser, GraphLabeler, MultilabelClassifier, SegmentTagger, SequenceTagger)
 }
 
 

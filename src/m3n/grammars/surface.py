@@ -67,12 +67,20 @@ class Surface:
         What words look like.
     spans : bool
         Whether there are attributes of anything but words and their tags.
+    least : int
+        Attributes of words and positions that occur less often are left out.
+
+    Attributes
+    ----------
+    kept : list of arrays of int
+        For words, begins, splits and ends the attributes that are left.
     """
 
-    def __init__(self, grammar: TreebankGrammar, spans: bool = True):
-        self.grammar, self.spans = grammar, spans
+    def __init__(self, grammar: TreebankGrammar, spans: bool = True, least: int = 2):
+        self.grammar, self.spans, self.least = grammar, spans, least
         names = (TAG + AROUND, BEGIN, SPLIT, END) if spans else (TAG,)
         self.templates = [Templates(patterns) for patterns in names]
+        self.kept: list[np.ndarray] = []
 
     def fit_transform(self, sentences: Sequence[Sequence[str]]) -> Matrices:
         """Learn the attributes of sentences.
@@ -83,7 +91,10 @@ class Surface:
             Words.
         """
         columns = self._columns(sentences)
-        return self._matrices([templates.fit_transform(columns) for templates in self.templates], sentences)
+        found = [templates.fit_transform(columns) for templates in self.templates]
+        counts = (np.bincount(matrix.indices, minlength=matrix.shape[1]) for matrix in found)
+        self.kept = [np.flatnonzero(count >= self.least) for count in counts]
+        return self._matrices(found, sentences)
 
     def transform(self, sentences: Sequence[Sequence[str]]) -> Matrices:
         """The attributes of other sentences.
@@ -96,6 +107,17 @@ class Surface:
         columns = self._columns(sentences)
         return self._matrices([templates.transform(columns) for templates in self.templates], sentences)
 
+    @property
+    def width(self) -> int:
+        """Attributes of a word."""
+        return len(self.kept[0])
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes of words as text."""
+        names = self.templates[0].names
+        return [names[k] for k in self.kept[0]]
+
     def _columns(self, sentences: Sequence[Sequence[str]]) -> Sentences:
         """Words as they are seen, their signatures, endings, themselves, and usual tags."""
         vocabulary, rows = self.grammar.vocabulary, []
@@ -107,6 +129,7 @@ class Surface:
         return Sentences.of(rows)
 
     def _matrices(self, found: list[scipy.sparse.csr_array], sentences: Sequence[Sequence[str]]) -> Matrices:
+        found = [matrix[:, kept] for matrix, kept in zip(found, self.kept, strict=True)]
         if not self.spans:
             return Matrices(found[0], None, None, None, None)
         tags = len(self.grammar.tags)

@@ -13,7 +13,7 @@ import numpy as np
 from m3n.grammars.binary import TOP, Binarisation, Rule, Symbol, rebuilt
 from m3n.grammars.words import Vocabulary
 from m3n.io.brackets import ParseTree
-from m3n.structures.grammar import Grammar, derivable
+from m3n.structures.grammar import Grammar, NoParse, derivable
 from m3n.structures.rules import Rules
 
 
@@ -187,12 +187,15 @@ class TreebankGrammar:
         rules : Rules
             This grammar as numbers.
         """
-        masks = [self.allowed(words) for words in sentences]
-        relaxed = np.flatnonzero(~derivable(masks, rules))
+        masks, everyone, nobody = [self.allowed(words) for words in sentences], np.arange(len(sentences)), np.arange(0)
+        try:
+            return Charts(Grammar(masks, rules) if masks else None, everyone, nobody, nobody)
+        except NoParse:  # rare: only then is every sentence looked at twice
+            relaxed = np.flatnonzero(~derivable(masks, rules))
         for i in relaxed:
             masks[i][:, self.open_tags] = True
         missing = relaxed[~derivable([masks[i] for i in relaxed], rules)]
-        kept = np.setdiff1d(np.arange(len(masks)), missing)
+        kept = np.setdiff1d(everyone, missing)
         structure = Grammar([masks[i] for i in kept], rules) if len(kept) else None
         return Charts(structure, kept, np.setdiff1d(relaxed, missing), missing)
 

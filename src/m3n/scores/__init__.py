@@ -1,6 +1,7 @@
-"""Scores of predicted labels: tokens, chunks, sets, whole sequences, and which label is taken for which."""
+"""Scores of predicted labels: tokens, chunks, sets, whole sequences, which label is taken for which; and of trees."""
 
+from m3n.scores.brackets import BracketScores, bracket_scores
 from m3n.scores.labels import chunk_scores, confusion, set_scores, token_scores
 from m3n.scores.table import Row, Scores
 
-__all__ = ["Row", "Scores", "chunk_scores", "confusion", "set_scores", "token_scores"]
+__all__ = ["BracketScores", "Row", "Scores", "bracket_scores", "chunk_scores", "confusion", "set_scores", "token_scores"]
