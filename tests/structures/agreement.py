@@ -18,11 +18,13 @@ MARGIN = [
 CRF = [(DualAscent(), 1e-6), (LBFGS(), 1e-6)]
 
 
-def solvers_find_the_optimum(problem):
+def solvers_find_the_optimum(problem, without=()):
     """Certificates enclose the optimum of an independent solver of the enumerated problem."""
     known = Enumerated.of(problem)
     best = known.optimum()
     for solver, tol in CRF if problem.temperature else MARGIN:
+        if isinstance(solver, tuple(without)):  # it needs an oracle that the structure lacks
+            continue
         result = minimize(problem, solver, tol=tol, max_passes=2000)
         assert result.converged, solver
         assert result.certificate.dual <= best + 1e-8 <= result.certificate.primal + 2e-8, solver

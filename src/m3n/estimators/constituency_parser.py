@@ -172,11 +172,15 @@ class ConstituencyParser(Trained):
         scored = self._scored(X)
         found = [[(self.reader_.grammar.flat(words), -np.inf)] for words in scored.sentences]
         if scored.charts.structure is not None:
-            ranked = scored.charts.structure.k_best(scored.theta, k, scored.threads)
-            for i, best in zip(scored.charts.kept.tolist(), ranked, strict=True):
-                words = scored.sentences[i]
-                found[i] = [(self.reader_.grammar.tree(steps, words), score) for steps, score in best]
+            scores, packed = scored.charts.structure.k_best(scored.theta, k, scored.threads)
+            ranks = zip(*map(scored.charts.structure.unpack, packed), strict=True)
+            for i, derivations, values in zip(scored.charts.kept.tolist(), ranks, scores.tolist(), strict=True):
+                ranked = zip(derivations, values, strict=True)
+                found[i] = [self._ranked(steps, scored.sentences[i], score) for steps, score in ranked if steps]
         return found
+
+    def _ranked(self, steps: list[int], words: Sentence, score: float) -> tuple[ParseTree, float]:
+        return self.reader_.grammar.tree(steps, words), score
 
     def predict_marginals(
         self, X: Any, temperature: float = 1.0, least: float = 1e-3

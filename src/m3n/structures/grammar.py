@@ -28,6 +28,7 @@ import numpy as np
 from m3n.compiled.oracles import grammar_soft as _soft  # noqa: F401 (registers the exp-oracle)
 from m3n.compiled.oracles.grammar import GrammarSpace, cell_of, derive, list_parts
 from m3n.compiled.oracles.grammar_chart import find_items
+from m3n.compiled.oracles.grammar_k_best import k_best
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
 from m3n.structures.base import Examples, Parts, Selection, Structure, Words
@@ -112,6 +113,22 @@ class Grammar(Structure):
 
         threads.run(lane, threads.lanes(self._effort))
         return values, packed
+
+    def k_best(self, theta: Parts, k: int, threads: Threads = SERIAL) -> tuple[np.ndarray, np.ndarray]:
+        """The k best outputs of every example, best first: scores (n, k) and packed derivations (k, entries).
+
+        An example with fewer derivations has scores of -inf at the end, and empty derivations there.
+        """
+        if k < 1:
+            raise ValueError(f"k must be at least 1, got {k}")
+        scores, packed = np.empty((self.n, k)), np.empty((k, int(self._steps[-1])), np.int64)
+        space, divided = self.space(), self._divided(theta)
+
+        def lane(low: int, high: int) -> None:
+            k_best(space, *divided, self._steps, low, high, scores, packed)
+
+        threads.run(lane, threads.lanes(self._effort))
+        return scores, packed
 
     def pack(self, outputs: Sequence[Any] | np.ndarray) -> np.ndarray:
         if len(outputs) != self.n:
