@@ -24,7 +24,7 @@ from m3n.io.brackets import ParseTree
 from m3n.packed import SERIAL, Threads
 from m3n.structures.rules import Rules
 
-LITTLE = 0.01  # occurrences of a tag with a signature that it was not seen with
+LITTLE = 0.01  # occurrences of what was never seen: a tag with a signature, a phrase without a unary rule above it
 
 
 class PCFG:
@@ -96,10 +96,9 @@ def rule_scores(rules: Rules, counts: np.ndarray) -> np.ndarray:
     by_binary = np.bincount(parent, binary, rules.symbols)
     by_unary = np.bincount(upper, unary, rules.symbols)
     below = np.bincount(lower, unary, rules.symbols)  # binary rules that follow a unary one
-    total = by_unary + by_binary - below
-    with np.errstate(divide="ignore", invalid="ignore"):
-        none = np.where(total > 0, np.log((by_binary - below) / total), -np.inf)
-    none[: rules.tags] = 0.0
-    first = np.log(unary / total[upper]) - np.where(np.isfinite(none), none, 0.0)[lower]
-    second = np.log(binary / by_binary[parent]) + np.where(np.isfinite(none), none, 0.0)[parent]
+    direct = np.where(by_binary > 0, np.maximum(by_binary - below, LITTLE), 0.0)
+    total = by_unary + direct
+    none = np.log(np.divide(direct, total, out=np.ones(rules.symbols), where=direct > 0))
+    first = np.log(unary / total[upper]) - none[lower]
+    second = np.log(binary / by_binary[parent]) + none[parent]
     return np.concatenate([second, first])

@@ -94,7 +94,15 @@ class ParseTree(NamedTuple):
 
     def __str__(self) -> str:
         """In brackets, on one line."""
-        return f"({self.label} {' '.join(map(str, self.children))})"
+        texts, stack = list[str](), list[Any]([self])
+        while stack:
+            piece = stack.pop()
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                texts.append(f" ({piece.label}")
+                stack += [")", *reversed([f" {child}" if isinstance(child, str) else child for child in piece.children])]
+        return "".join(texts).removeprefix(" ")
 
 
 def read_brackets(path: Source, *, plain: bool = True) -> list[ParseTree]:
@@ -186,12 +194,15 @@ class _Unfinished:
 
 def _tree(content: list[Any]) -> ParseTree:
     label, children = (content[0] if content else ""), tuple(content[1:])
-    shown = " ".join(map(str, content))
     if not isinstance(label, str) or not label:
-        raise ValueError(f"the bracket ({shown:.60}) has no label")
+        raise ValueError(f"the bracket ({_shown(content)}) has no label")
     if not children:
         raise ValueError(f"the bracket ({label}) holds nothing; a word has a bracket of its own, such as (NN {label})")
     words = sum(isinstance(child, str) for child in children)
     if words and len(children) > 1:
-        raise ValueError(f"the bracket ({shown:.60}) must hold either one word or other brackets")
+        raise ValueError(f"the bracket ({_shown(content)}) must hold either one word or other brackets")
     return ParseTree(label, children)
+
+
+def _shown(content: list[Any]) -> str:
+    return " ".join(map(str, content))[:60]
