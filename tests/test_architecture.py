@@ -20,6 +20,7 @@ RANKS = {
     "losses": 2,
     "datasets": 2,
     "scores": 2,  # of labels; chunks are read by io
+    "grammars": 3,  # read from trees of io, for structures, with templates of features
     "problem": 3,
     "checks": 4,
     "solvers": 4,

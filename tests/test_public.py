@@ -19,10 +19,12 @@ import m3n.compat.sklearn_crfsuite
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "GraphLabeler", "MissingOracle", "MultilabelClassifier",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "GraphLabeler", "MissingOracle",
+    "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
-    "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses", "minimize",
+    "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",
+    "minimize",
     "path", "report", "reports",
     "scores", "solvers", "structures",
 }  # fmt: skip

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from m3n import callbacks, checks, datasets, features, io, losses, reports, scores, solvers, structures
+    from m3n import callbacks, checks, datasets, features, grammars, io, losses, reports, scores, solvers, structures
     from m3n.comparison import Comparison, compare
     from m3n.estimators import (
+        ConstituencyParser,
         DependencyParser,
         GraphLabeler,
         MultilabelClassifier,
@@ -34,6 +35,7 @@ _HOME = {
     "BrokenOracle": "m3n.run.loop",
     "Certificate": "m3n.run.certificate",
     "Comparison": "m3n.comparison",
+    "ConstituencyParser": "m3n.estimators",
     "DependencyParser": "m3n.estimators",
     "GraphLabeler": "m3n.estimators",
     "MissingOracle": "m3n.run.suitability",
@@ -60,14 +62,17 @@ _HOME = {
     "path": "m3n.run.paths",
     "report": "m3n.reports",
 }
-_MODULES = ("callbacks", "checks", "datasets", "features", "io", "losses", "reports", "scores", "solvers", "structures")
+_MODULES = (
+    "callbacks", "checks", "datasets", "features", "grammars", "io", "losses", "reports", "scores", "solvers",
+    "structures",
+)  # fmt: skip
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "DependencyParser", "GraphLabeler", "MissingOracle",
-    "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord",
-    "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective",
-    "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grid_graph", "io", "load", "losses",
-    "minimize", "path", "report", "reports", "scores", "solvers", "structures",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
+    "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint",
+    "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status",
+    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars",
+    "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

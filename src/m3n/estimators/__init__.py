@@ -1,6 +1,7 @@
 """scikit-learn estimators: thin facades over ``Problem`` and ``minimize``."""
 
 from m3n.estimators.approximation import ApproximationReport
+from m3n.estimators.constituency_parser import ConstituencyParser
 from m3n.estimators.dependency_parser import DependencyParser
 from m3n.estimators.explanation import Contribution, Explanation, Position
 from m3n.estimators.graph_inputs import grid_graph
@@ -13,7 +14,7 @@ from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
 
 __all__ = [
-    "ApproximationReport", "Contribution", "DependencyParser", "Explanation", "GraphLabeler", "Labelled",
-    "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed", "grid_graph",
-    "load", "summary", "top_weights",
+    "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
+    "Labelled", "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed",
+    "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip

@@ -44,10 +44,10 @@ class DependencyParser(Trained):
     """Trees of words, each with the word that it depends on, trained to a certified optimum.
 
     A tree scores the sum over its arcs from a head to a dependent, over their labels and, with ``order=2``, over
-    neighbouring dependents of one head and over arcs below arcs. Each of these parts scores the weights of its features, about a
-    hundred for an arc: forms, lemmas, tags and morphology of its words and of those around and between them, hashed
-    to the number of a weight. A filter, a small model of arcs, first leaves out arcs that are hardly ever right; the
-    certificate speaks of the trees over the others.
+    neighbouring dependents of one head and over arcs below arcs. Each of these parts scores the weights of its
+    features, about a hundred for an arc: forms, lemmas, tags and morphology of its words and of those around and
+    between them, hashed to the number of a weight. A filter, a small model of arcs, first leaves out arcs that are
+    hardly ever right; the certificate speaks of the trees over the others.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@
     Segments    sequence    token       IOB label of its segment                SegmentTagger
     Graphs      graph       node        its label                               GraphLabeler
     Sets        example     label       the label's name, or that it is off     MultilabelClassifier
+    Trees       sentence    word        its part of speech                      ConstituencyParser
 
 Right and predicted outputs of all of them have one form: a list of labels per example. An estimator declares its form;
 models of others are taken for taggers of sequences, and may have fewer methods.
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from m3n.estimators.segments import to_iob
+from m3n.io.brackets import ParseTree
 
 OFF = "(off)"
 WORDS = ("w[0]", "word", "w", "token", "form", "text", "word.lower()", "word.lower")  # names of what a token itself is
@@ -127,7 +129,22 @@ class Sets(Form):
         return [str(name) for name in np.asarray(model.classes_).tolist()]
 
 
-SEQUENCES, SEGMENTS, GRAPHS, SETS = Form(), Segments(), Graphs(), Sets()
+class Trees(Form):
+    """Phrase structure trees, word by word as their parts of speech."""
+
+    kind, example, position, inputs, files, table = "trees", "sentence", "word", "lists of words", False, None
+
+    def predicted(self, model: Any, X: Any) -> list[list[Any]]:
+        return [_tags(tree) for tree in model.predict(X)]
+
+    def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
+        return [_tags(ParseTree.of(tree)) for tree in self.rows(y, len(predicted))]
+
+    def runners_up(self, model: Any, X: Any) -> list[list[tuple[Any, ...]]]:
+        return []  # the second best tree often has the same parts of speech
+
+
+SEQUENCES, SEGMENTS, GRAPHS, SETS, TREES = Form(), Segments(), Graphs(), Sets(), Trees()
 
 
 def form_of(model: Any) -> Form:
@@ -186,6 +203,10 @@ def _iob(given: Sequence[Any], predicted: list[str]) -> list[str]:
     if all(isinstance(label, str) for label in given) and (len(given) > 0 or not predicted):
         return list(given)
     return to_iob(given, len(predicted))
+
+
+def _tags(tree: ParseTree) -> list[str]:
+    return [tag.label for tag in tree.tags()]
 
 
 def _marked(switches: Iterable[Any], names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from m3n.estimators import files
+from m3n.estimators.constituency_parser import ConstituencyParser
 from m3n.estimators.dependency_parser import DependencyParser
 from m3n.estimators.graph_labeler import GraphLabeler
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
@@ -16,7 +17,14 @@ from m3n.io import model_file
 
 KINDS: dict[str, type[Trained]] = {
     kind.__name__: kind
-    for kind in (DependencyParser, GraphLabeler, MultilabelClassifier, SegmentTagger, SequenceTagger)
+    for kind in (
+        ConstituencyParser,
+        DependencyParser,
+        GraphLabeler,
+        MultilabelClassifier,
+        SegmentTagger,
+        SequenceTagger,
+    )
 }
 
 

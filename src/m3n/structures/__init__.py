@@ -4,6 +4,7 @@ from m3n.structures.arcs import Arcs
 from m3n.structures.base import Parts, Structure
 from m3n.structures.chain import Chain
 from m3n.structures.factors import Factors
+from m3n.structures.grammar import Grammar, NoParse
 from m3n.structures.graph import Graph, TooExpensive
 from m3n.structures.higher_order import HigherOrderChain
 from m3n.structures.labels import LabelStructure
@@ -14,14 +15,15 @@ from m3n.structures.non_projective import NonProjectiveTree
 from m3n.structures.projective import ProjectiveTree
 from m3n.structures.ranking import k_best
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
+from m3n.structures.rules import Rules
 from m3n.structures.semi_markov import SemiMarkov
 from m3n.structures.slack import InexactOracle, Restriction
 from m3n.structures.transitions import Transitions
 from m3n.structures.tree import Tree
 
 __all__ = [
-    "Arcs", "Chain", "Factors", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph",
-    "Multiclass", "Multilabel", "NonProjectiveTree", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction",
-    "SemiMarkov", "Structure", "TooExpensive", "Transitions", "Tree", "k_best", "multilabel_pairs",
+    "Arcs", "Chain", "Factors", "Grammar", "Graph", "HigherOrderChain", "InexactOracle", "LabelStructure", "LoopyGraph",
+    "Multiclass", "Multilabel", "NoParse", "NonProjectiveTree", "Parts", "ProjectiveTree", "RelaxedMap", "Restriction",
+    "Rules", "SemiMarkov", "Structure", "TooExpensive", "Transitions", "Tree", "k_best", "multilabel_pairs",
     "relaxed_map",
 ]  # fmt: skip
