@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -370,11 +369,11 @@ def nearest(grammar: TreebankGrammar, tree: ParseTree) -> list[int]:
     return charts.structure.unpack(charts.structure.hard(theta)[1])[0]
 
 
-def _spans(tree: ParseTree, begin: int = 0) -> Sequence[tuple[str, int, int]]:
+def _spans(tree: ParseTree, begin: int = 0) -> list[tuple[str, int, int]]:
     """The labelled spans of a tree."""
     if tree.is_tag:
         return []
-    found, end = [], begin
+    found, end = list[tuple[str, int, int]](), begin
     for child in tree.children:
         found += _spans(child, end)
         end += sum(1 for _ in child.tags())

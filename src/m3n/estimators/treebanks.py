@@ -45,10 +45,10 @@ class ParserInputs:
         """Some of the sentences, in the given order."""
         lengths = np.array([len(words) for words in self.sentences])
         rows, cells = (chosen_rows(sizes, chosen) for sizes in (lengths, lengths * (lengths + 1) // 2))
-        *positions, span = (None if matrix is None else matrix for matrix in self.matrices)
-        kept = [None if matrix is None else matrix[rows] for matrix in positions]
-        matrices = Matrices(*kept, None if span is None else span[cells])
-        return ParserInputs([self.sentences[i] for i in chosen], matrices)
+        tag, *others = self.matrices
+        places = (rows, rows, rows, cells)
+        begin, split, end, span = (None if a is None else a[at] for a, at in zip(others, places, strict=True))
+        return ParserInputs([self.sentences[i] for i in chosen], Matrices(tag[rows], begin, split, end, span))
 
     def arrays(self) -> Iterator[Any]:
         """What tells these inputs from others."""
@@ -107,7 +107,8 @@ class TreeReader:
         surface = Surface(grammar, bool(plain["spans"]))
         for k, made in enumerate(surface.templates):
             own = {name.rpartition("_")[0]: array for name, array in tensors.items() if name.endswith(f"_{k}")}
-            surface.templates[k] = restored_vectorizer(own, made)
+            restored: Any = restored_vectorizer(own, made)  # templates again
+            surface.templates[k] = restored
             surface.kept.append(own["kept"])
         return cls(grammar, surface)
 
@@ -120,7 +121,7 @@ def read_sentences(X: Iterable[Any]) -> list[Sentence]:
     X : iterable
         Sentences.
     """
-    found = []
+    found: list[Sentence] = []
     for i, given in enumerate(X):
         words = given.words() if isinstance(given, ParseTree) else given
         if isinstance(words, str):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from m3n.io.brackets import ParseTree
 
@@ -146,7 +146,7 @@ def rebuilt(rules: Sequence[Rule], words: Sequence[str]) -> ParseTree:
     """
     stack, remaining = list[tuple[ParseTree, ...]](), list(words)
     for rule in reversed(rules):  # so what a symbol becomes is there before the symbol
-        parts = [tree for _ in rule.children for tree in stack.pop()] or [remaining.pop()]
+        parts: list[Any] = [tree for _ in rule.children for tree in stack.pop()] or [remaining.pop()]
         for label in reversed(rule.between):
             parts = [ParseTree(label, tuple(parts))]
         whole = rule.parent.beside is None

@@ -141,7 +141,8 @@ class Surface:
         columns = np.concatenate(pieces)
         pointers = np.arange(len(columns) + 1) * columns.shape[1]
         span = scipy.sparse.csr_array((np.ones(columns.size), columns.ravel(), pointers), shape=(len(columns), width))
-        return Matrices(*found, span)
+        tag, begin, split, end = found
+        return Matrices(tag, begin, split, end, span)
 
 
 def rule_classes(grammar: TreebankGrammar, frequent: int) -> np.ndarray:

@@ -62,7 +62,7 @@ class Grammar(Structure):
     words: ClassVar[Words] = Words("sentence", "words", "derivations")
 
     def __init__(self, allowed: Sequence[Any], rules: Rules):
-        self.n, self.rules, self._plain = len(allowed), rules, _plain(rules)
+        self.n, self.rules, self._bare = len(allowed), rules, _bare(rules)
         if not self.n:
             raise ValueError("a grammar needs at least one sentence")
         masks = [np.asarray(mask, dtype=bool) for mask in allowed]
@@ -75,9 +75,9 @@ class Grammar(Structure):
 
     def _found(self, masks: list[np.ndarray]) -> None:
         """What can be part of complete parses, and of which sentences there are none."""
-        space, items, counts = _bare(self._plain), [], []
+        items, counts = [], []
         for i, mask in enumerate(masks):
-            found, number = _items(space, mask)
+            found, number = _items(self._bare, mask)
             if not len(found):
                 raise NoParse(i)
             items.append(found)
@@ -181,7 +181,7 @@ class Grammar(Structure):
                 return [without, only]
         return []
 
-    def select(self, examples: Examples) -> tuple[Structure, tuple[Selection, ...]]:
+    def select(self, examples: Examples) -> tuple[Grammar, tuple[Selection, ...]]:
         chosen = np.arange(self.n)[examples]
         part = copy.copy(self)
         for name in ("layout", "_most", "_room", "_effort", "_first", "_steps", "_log_size"):
@@ -195,7 +195,7 @@ class Grammar(Structure):
         return part, self.rows_of(examples)
 
     def space(self) -> GrammarSpace:
-        return GrammarSpace(self.lengths, *self._plain, self.cuts, self.item_first, self.items)
+        return self._bare._replace(lengths=self.lengths, cells=self.cuts, item_first=self.item_first, items=self.items)
 
     @cached_property
     def _steps(self) -> np.ndarray:
@@ -273,7 +273,7 @@ def derivable(allowed: Sequence[Any], rules: Rules) -> np.ndarray:
     rules : Rules
         The grammar.
     """
-    space = _bare(_plain(rules))
+    space = _bare(rules)
     return np.array([len(_items(space, np.asarray(mask, dtype=bool))[0]) > 0 for mask in allowed], dtype=bool)
 
 
@@ -303,28 +303,24 @@ class _Outputs:
                     yield from ([r, *one, *two] for two in self._high(right, split, end))
 
 
-def _plain(rules: Rules) -> tuple[Any, ...]:
-    """The rules as compiled code wants them: what a ``GrammarSpace`` has of them, in its order."""
-    binary, unary = rules.binary, rules.unary
+def _bare(rules: Rules) -> GrammarSpace:
+    """The rules as compiled code wants them, without sentences."""
+    binary, unary, nothing = rules.binary, rules.unary, np.zeros(1, np.int64)
     order, unary_order = np.argsort(binary[:, 0], kind="stable"), np.argsort(unary[:, 0], kind="stable")
-    _, left, right = binary[order].T.astype(np.int32)
+    _, lefts, rights = binary[order].T.astype(np.int32)
     begins, unary_begins = (
         np.searchsorted(a[o, 0], np.arange(rules.symbols + 1)) for a, o in ((binary, order), (unary, unary_order))
     )
     members, kinds = np.unique(rules.classes, axis=0, return_inverse=True) if rules.classes.size else _one_kind(rules)
-    chains = np.concatenate([[0], np.cumsum([len(chain) for chain in rules.chains])]).astype(np.int64)
-    return (
-        binary, order, np.ascontiguousarray(left), np.ascontiguousarray(right), begins,
-        unary, unary_order, unary_begins, rules.root, rules.tags,
-        rules.label, chains, np.array([k for chain in rules.chains for k in chain], dtype=np.int64), rules.labels,
-        kinds.reshape(-1).astype(np.int64), members, rules.classes_count,
+    return GrammarSpace(
+        binary=binary, rule_of=order, lefts=np.ascontiguousarray(lefts), rights=np.ascontiguousarray(rights),
+        begins=begins, unary=unary, unary_of=unary_order, unary_begins=unary_begins, root=rules.root, tags=rules.tags,
+        label=rules.label, labels=rules.labels,
+        chain_first=np.concatenate([[0], np.cumsum([len(chain) for chain in rules.chains])]).astype(np.int64),
+        chains=np.array([k for chain in rules.chains for k in chain], dtype=np.int64),
+        kinds=kinds.reshape(-1).astype(np.int64), members=members, classes=rules.classes_count,
+        lengths=nothing, cells=nothing, item_first=nothing, items=np.zeros(0, np.int16),
     )  # fmt: skip
-
-
-def _bare(plain: tuple[Any, ...]) -> GrammarSpace:
-    """The rules without sentences."""
-    nothing = np.zeros(1, np.int64)
-    return GrammarSpace(nothing, *plain, nothing, nothing, np.zeros(0, np.int16))
 
 
 def _items(space: GrammarSpace, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -45,9 +46,9 @@ class Rules:
     root: int
     binary: np.ndarray
     unary: np.ndarray
-    label: np.ndarray | None = None
+    label: Any = None  # arrays, once the rules are made
     chains: Sequence[Sequence[int]] = ()
-    classes: np.ndarray | None = None
+    classes: Any = None
     labels: int = field(init=False)
     classes_count: int = field(init=False)
 
