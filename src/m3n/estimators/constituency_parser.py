@@ -139,7 +139,7 @@ class ConstituencyParser(Trained):
     def predict(self, X: Any) -> list[ParseTree]:
         """The trees of sentences, as ``decode`` says.
 
-        A sentence without a derivation may have any tag of rare words; if that does not help, its tree is flat.
+        The words of a sentence without a derivation may have any tag; if that does not help, its tree is flat.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class ConstituencyParser(Trained):
                         f"tree {i} is not derivable: {error}; lower rare_rules={self.rare_rules}, or train on the "
                         "nearest tree that is: underivable='nearest'"
                     ) from None
-                found.append(nearest(grammar, tree))
+                found.append(nearest(grammar, tree, i))
                 replaced += 1
         return found, replaced
 
@@ -346,7 +346,7 @@ class _Scored(NamedTuple):
         return (tag, *(np.zeros_like(array) for array in others), 2.0 * span - 1.0)
 
 
-def nearest(grammar: TreebankGrammar, tree: ParseTree) -> list[int]:
+def nearest(grammar: TreebankGrammar, tree: ParseTree, i: int = 0) -> list[int]:
     """The derivation with the most labelled spans in common with a tree, spurious ones counted against it.
 
     Parameters
@@ -355,16 +355,22 @@ def nearest(grammar: TreebankGrammar, tree: ParseTree) -> list[int]:
         The rules.
     tree : ParseTree
         A tree that they do not derive.
+    i : int
+        Its number, for errors.
     """
     words, rules = tree.words(), grammar.plain()
     charts = grammar.charts([words], rules)
     if charts.structure is None:
-        raise NotDerivable(f"no tree of {' '.join(words)!r:.60} is derivable")
+        raise NotDerivable(
+            f"tree {i}: no tree of {' '.join(words)!r:.60} is derivable; leave it out, or keep rarer rules"
+        )
     theta = tuple(np.zeros(shape) for shape in charts.structure.shapes)
     place = {(begin, end): row for row, (_, begin, end) in enumerate(charts.structure.cells().tolist())}
     theta[-1][:] = -1.0
+    number = {label: k for k, label in enumerate(grammar.labels)}
     for label, begin, end in _spans(tree):
-        theta[-1][place[begin, end], grammar.labels.index(label)] = 1.0
+        if label in number:  # else all of its rules are left out
+            theta[-1][place[begin, end], number[label]] = 1.0
     theta[0][np.arange(len(words)), [grammar.tags.index(tag.label) for tag in tree.tags()]] = HIDDEN
     return charts.structure.unpack(charts.structure.hard(theta)[1])[0]
 

@@ -26,7 +26,7 @@ class Charts(NamedTuple):
 
     structure: Grammar | None  # of the sentences that have a derivation; None if there is none
     kept: np.ndarray  # their numbers
-    relaxed: np.ndarray  # sentences that have one only if all of their words may have any tag of a rare word
+    relaxed: np.ndarray  # sentences that have one only if their words may have any tag
     missing: np.ndarray  # sentences without one
 
 
@@ -193,7 +193,7 @@ class TreebankGrammar:
         except NoParse:  # rare: only then is every sentence looked at twice
             relaxed = np.flatnonzero(~derivable(masks, rules))
         for i in relaxed:
-            masks[i][:, self.open_tags] = True
+            masks[i][:] = True
         missing = relaxed[~derivable([masks[i] for i in relaxed], rules)]
         kept = np.setdiff1d(everyone, missing)
         structure = Grammar([masks[i] for i in kept], rules) if len(kept) else None
