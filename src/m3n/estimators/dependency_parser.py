@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -31,11 +31,12 @@ from m3n.features.arcs import ArcTemplates, arc_codes, grandchild_codes, label_c
 from m3n.features.words import WordTable
 from m3n.packed import Threads
 from m3n.scores import attachment_scores
-from m3n.structures import Arcs, NonProjectiveTree, Parts, ProjectiveTree
+from m3n.structures import Arcs, NonProjectiveTree, Parts, ProjectiveTree, k_best
 
 GROUPS = ("arcs", "labels", "siblings", "grandchildren")
 WEIGHTS = {"arcs": "coef_", "labels": "label_coef_", "siblings": "sibling_coef_", "grandchildren": "grandchild_coef_"}
 SECOND = ("siblings", "grandchildren")
+NO_LABELS = np.array([""])  # the classes of trees without labels
 AT_ONCE = 1_000_000  # arcs that are looked at together, so that memory does not grow with the number of sentences
 Structure = ProjectiveTree | NonProjectiveTree
 
@@ -57,11 +58,14 @@ class DependencyParser(Trained):
     loss : {"hamming", "normalized_hamming"} or Loss
         What wrong trees cost, with every objective but "crf": wrong words, that is words with a wrong head or label,
         or their share; or an object of ``m3n.losses``, such as ``PartLoss``.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``. Trees hardly
+        become better below a tenth.
     order : {1, 2}
         1 for scores of single arcs; 2 also scores pairs of arcs, see ``second_order``.
-    second_order : sequence of str
-        Which pairs of arcs ``order=2`` scores: "siblings", neighbouring dependents on the same side of a head, and
-        "grandchildren", an arc below another one.
+    second_order : {"both", "siblings", "grandchildren"}
+        Which pairs of arcs ``order=2`` scores: neighbouring dependents on the same side of a head, an arc below
+        another one, or both.
     projective : bool
         Whether trees must be drawn without crossing arcs. Without that there is ``order=1`` only.
     single_root : bool
@@ -75,7 +79,7 @@ class DependencyParser(Trained):
     Attributes
     ----------
     classes_ : array (labels,)
-        The labels of arcs, sorted; a single empty one if trees have none.
+        The labels of arcs, sorted; a single empty text if trees have none.
     coef_, label_coef_, sibling_coef_, grandchild_coef_ : array (2^bits,)
         Weights of the features of arcs, labels, siblings and grandchildren; empty where there are no such features.
     filter_coef_ : array (weights,)
@@ -95,8 +99,9 @@ class DependencyParser(Trained):
     [[(2, 'nsubj'), (0, 'root')]]
     """
 
+    rtol: float = 0.1
     order: int = 1
-    second_order: Sequence[str] = SECOND
+    second_order: str = "both"
     projective: bool = True
     single_root: bool = True
     filter: float = 1e-3
@@ -202,12 +207,10 @@ class DependencyParser(Trained):
         k : int
             How many; fewer where there are fewer trees.
         """
-        from m3n.structures import k_best
-
         found = []
         for structure, theta, _ in self._scored(X):
             for i in range(structure.n):
-                ranked = k_best(structure, i, structure.own(theta, i), k)
+                ranked = k_best(structure, i, structure.own(theta, i), k, (1 if self._labelled else 0,))
                 found.append([(self._named(structure.output_of(parts, i)), score) for score, parts in ranked])
         return found
 
@@ -229,9 +232,8 @@ class DependencyParser(Trained):
         super()._check_words()
         if self.order not in (1, 2):
             raise ValueError(f"order must be 1 or 2, got {self.order!r}")
-        unknown = [name for name in self.second_order if name not in SECOND]
-        if unknown:
-            raise ValueError(f"second_order names {unknown[0]!r}; there are {SECOND}")
+        if self.second_order not in ("both", *SECOND):
+            raise ValueError(f"second_order must be one of {('both', *SECOND)}, got {self.second_order!r}")
         if self.order == 2 and not self.projective:
             raise ValueError(
                 "trees with crossing arcs have order=1 only: best trees of order 2 cannot be found exactly"
@@ -246,8 +248,10 @@ class DependencyParser(Trained):
         if self.projective:
             heads, changed = lifted(heads)
         if labels is None:
-            return Examples(words, np.array([""]), heads, learnt={"lifted_": changed})
+            return Examples(words, NO_LABELS, heads, learnt={"lifted_": changed})
         classes, numbers = np.unique(np.array([label for tree in labels for label in tree]), return_inverse=True)
+        if len(classes) == 1:  # nothing to choose
+            return Examples(words, classes, heads, learnt={"lifted_": changed})
         cuts = np.split(numbers, np.cumsum(words.lengths)[:-1])
         trees = [list(zip(tree, own.tolist(), strict=True)) for tree, own in zip(heads, cuts, strict=True)]
         return Examples(words, classes, trees, learnt={"lifted_": changed})
@@ -302,18 +306,19 @@ class DependencyParser(Trained):
         """From candidate arcs to trees over them, of the first order."""
         return partial(ProjectiveTree if self.projective else NonProjectiveTree, single_root=self.single_root)
 
+    @property
+    def _pairs(self) -> list[str]:
+        """Which pairs of arcs are scored."""
+        return [name for name in SECOND if self.order == 2 and self.second_order in ("both", name)]
+
     def _space(self, arcs: Arcs) -> Structure:
         if self.order == 1:
             return self._trees(arcs)
-        return self._trees(arcs, **{name: name in self.second_order for name in SECOND})
+        return self._trees(arcs, **{name: name in self._pairs for name in SECOND})
 
     def _kinds(self, labelled: bool) -> list[str]:
         """The kinds of parts, in the order of the arrays of theta."""
-        return [
-            "arcs",
-            *["labels"] * labelled,
-            *(name for name in SECOND if self.order == 2 and name in self.second_order),
-        ]
+        return ["arcs", *["labels"] * labelled, *self._pairs]
 
     def _codes(self, words: WordTable, arcs: Arcs, classes: np.ndarray, threads: Threads) -> dict[str, Codes]:
         """The features of all parts."""
@@ -353,7 +358,9 @@ class DependencyParser(Trained):
     def _named(self, tree: list[Any]) -> list[Any]:
         """A tree with the names of its labels."""
         names = self.classes_.tolist()
-        return [(head, names[label]) for head, label in tree] if self._labelled else tree
+        if self._labelled:
+            return [(head, names[label]) for head, label in tree]
+        return tree if names == NO_LABELS.tolist() else [(head, names[0]) for head in tree]
 
 
 def _chunks(lengths: np.ndarray) -> list[tuple[int, int]]:
