@@ -127,6 +127,44 @@ def test_minimum_risk_is_the_best_of_all_trees(parser):
     assert right[[tree for tree, _ in ranked].index(found)] == pytest.approx(max(right))
 
 
+@pytest.mark.parametrize("name", ["parser", "second", "unlabelled"])
+def test_explanations_add_up(data, name, request):
+    """Words add up to the score of the tree; the other tree of a word is the best of all that differ there."""
+    model, sentence = request.getfixturevalue(name), [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB")]
+    ranked = model.predict_k_best([sentence], 2000)[0]
+    explained = model.explain(sentence)
+    assert explained.labels == ranked[0][0]
+    assert explained.rival == ranked[1][0]
+    assert explained.score == pytest.approx(ranked[0][1])
+    assert explained.margin == pytest.approx(ranked[0][1] - ranked[1][1])
+    assert sum(word.score for word in explained.positions) == pytest.approx(explained.score)
+    for t, word in enumerate(explained.positions):
+        other, score = next((tree, score) for tree, score in ranked if tree[t] != ranked[0][0][t])
+        assert (word.number, word.other) == (t + 1, other[t])
+        assert word.margin == pytest.approx(ranked[0][1] - score)
+        terms = [*word.contributions, *word.after]
+        assert sum(term.difference for term in terms) == pytest.approx(word.margin)
+        assert sum(term.score for term in word.contributions) == pytest.approx(word.score)
+    text = str(explained)
+    assert "word 2 'dog'" in text
+    assert "h.upos=VERB d.upos=NOUN" in str(model.explain(sentence, top=None))
+    third = model.explain(sentence, ranked[2][0], top=0)
+    assert third.margin == pytest.approx(ranked[2][1] - ranked[0][1])
+    assert third.rival == ranked[0][0]
+
+
+def test_what_cannot_be_explained(parser):
+    sentence = [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB")]
+    with pytest.raises(ValueError, match="does not know the label 'xyz'"):
+        parser.explain(sentence, [(2, "xyz"), (3, "nsubj"), (0, "root")])
+    with pytest.raises(ValueError, match="heads alone"):
+        parser.explain(sentence, [2, 3, 0])
+    with pytest.raises(ValueError, match="filter"):
+        parser.explain(sentence, [(2, "root"), (3, "nsubj"), (0, "root")])
+    with pytest.raises(ValueError, match="top must be"):
+        parser.explain(sentence, top=-1)
+
+
 def test_weights_count_sentences(data):
     X, y = data[0][:8], data[1][:8]
     settings = {"bits": 12, "tol": 1e-4, "rtol": 0.0, "n_jobs": 1, "lam": 0.5, "filter": 0.0}

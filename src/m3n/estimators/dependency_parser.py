@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
+from m3n.estimators.arc_explanation import explain
 from m3n.estimators.arc_filter import ArcFilter, right_arcs
 from m3n.estimators.arc_labels import ArcLabels
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
+from m3n.estimators.explanation import TreeExplanation
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.projective import lifted
 from m3n.estimators.trained import TRAINING, Trained
@@ -123,6 +125,7 @@ class DependencyParser(Trained):
     )  # fmt: skip
     _reader = WordReader
     _groups = GROUPS
+    _weight_names = WEIGHTS
     _strength = 30.0
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> DependencyParser:
@@ -214,6 +217,26 @@ class DependencyParser(Trained):
                 found.append([(self._named(structure.output_of(parts, i)), score) for score, parts in ranked])
         return found
 
+    def explain(self, x: Any, tree: Any = None, *, top: int | None = 10) -> TreeExplanation:
+        """Why every word of a sentence has its head and label: the features that speak for them, and for another one.
+
+        Parameters
+        ----------
+        x : sequence of words
+            One sentence.
+        tree : sequence, optional
+            The tree to explain, as in ``fit``; None explains the prediction.
+        top : int or None
+            How many features of a word are listed, those that make the largest difference; None lists all.
+
+        Returns
+        -------
+        TreeExplanation
+            Word by word the terms of the score, beside those of the best tree in which the word has another head or
+            label. Print it, or look at ``positions``.
+        """
+        return explain(self, x, tree, top)
+
     def score(self, X: Any, y: Any = None) -> float:
         """Share of words with the right head and label (LAS), or with the right head where trees have no labels (UAS).
 
@@ -260,7 +283,7 @@ class DependencyParser(Trained):
         return None, None
 
     def _setup(self, examples: Examples, node: Any) -> Setup:
-        words, threads, labelled = examples.inputs, Threads(self.n_jobs), len(examples.classes) > 1
+        words, threads, labelled = examples.inputs, self._threads, len(examples.classes) > 1
         heads = [[entry[0] for entry in tree] for tree in examples.outputs] if labelled else examples.outputs
         everything, sieve = Arcs.all(words.lengths), self._sieve
         learnt_too = {"filter_coef_": sieve.train(words, heads, self.n_jobs) if self.filter else np.zeros(0)}
@@ -288,6 +311,10 @@ class DependencyParser(Trained):
         return losses.PartLoss(0.0, 1.0, arrays, normalized=self.loss == "normalized_hamming")
 
     # what training and prediction share
+
+    @property
+    def _threads(self) -> Threads:
+        return Threads(self.n_jobs)
 
     @property
     def _templates(self) -> ArcTemplates:
@@ -334,7 +361,7 @@ class DependencyParser(Trained):
     def _scored(self, X: Any) -> Iterator[tuple[Structure, Parts, Threads]]:
         """Trees and scores of their parts, some sentences at a time."""
         self._check_fitted()
-        table, threads = self.reader_.read(X), Threads(self.n_jobs)
+        table, threads = self.reader_.read(X), self._threads
         for low, high in _chunks(table.lengths):
             words = table.between(low, high)
             everything = Arcs.all(words.lengths)
@@ -354,6 +381,19 @@ class DependencyParser(Trained):
 
     def _best(self, structure: Structure, theta: Parts, threads: Threads) -> list[list[Any]]:
         return [self._named(tree) for tree in structure.unpack(structure.hard(theta, threads)[1])]
+
+    def _numbered(self, tree: Any, length: int) -> list[Any]:
+        """A tree with the numbers of its labels."""
+        (heads,), labels = read_trees([tree], np.array([length]))
+        if not self._labelled:
+            return heads
+        if labels is None:
+            raise ValueError("the tree has heads alone; give pairs of head and label, as the model predicts them")
+        names = self.classes_.tolist()
+        unknown = [label for label in labels[0] if label not in names]
+        if unknown:
+            raise ValueError(f"the model does not know the label {unknown[0]!r}; it knows {names!r:.300}")
+        return [(head, names.index(label)) for head, label in zip(heads, labels[0], strict=True)]
 
     def _named(self, tree: list[Any]) -> list[Any]:
         """A tree with the names of its labels."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 TITLES = {"pair": " (pair)", "rest": ""}  # what the name of a contribution does not say by itself
 
@@ -26,9 +26,11 @@ class Contribution:
 
     Attributes
     ----------
-    kind : {"attribute", "pair", "support", "feature", "rest", "start", "end", "transition"}
-        What it comes from: an attribute of the position or of a pair of neighbours, an input that a kernel model keeps,
-        a feature that an approximation of a kernel makes, all that ``top`` leaves out, or the places of the labels.
+    kind : str
+        What it comes from. "attribute" of the position, or of a "pair" of neighbours; "support", an input that a kernel
+        model keeps; "feature" that an approximation of a kernel makes; "start", "end" and "transition", the places of
+        the labels; "arc", "label", "sibling" and "grandchild" of trees, and "word", another one whose terms change;
+        "rest", all that ``top`` leaves out.
     name : str
         Of the attribute; for a transition the neighbour's label.
     value : float or None
@@ -136,6 +138,9 @@ class Explanation:
     rival_score: float | None
     positions: list[Position]
 
+    _place: ClassVar[str] = "position"
+    _further: ClassVar[str] = "with the next position"
+
     @property
     def margin(self) -> float | None:
         """By how much the labels are better than the rival; below 0 if they are worse."""
@@ -165,8 +170,9 @@ class Explanation:
         lines = [f"score {self.signed(self.score)}, probability {self.probability:.3g}"]
         if self.rival is None or self.margin is None:
             return [*lines, "no other labels are possible"]
-        where = [str(t) for t, (a, b) in enumerate(zip(self.labels, self.rival, strict=True)) if a != b]
-        places = f"position{'s' * (len(where) > 1)} {', '.join(where)}"
+        numbers = [position.number for position in self.positions]
+        where = [str(t) for t, a, b in zip(numbers, self.labels, self.rival, strict=True) if a != b]
+        places = f"{self._place}{'s' * (len(where) > 1)} {', '.join(where)}"
         side = "below" if self.margin >= 0 else "above"
         size = self.signed(abs(self.margin)).lstrip("+")
         return [*lines, f"the best other labels are {size} {side} and differ at {places}"]
@@ -200,10 +206,10 @@ class Explanation:
 
         here, after = position.contributions, position.after if position.other is not None else []
         rows = [row(term.title, term.score, term.other) for term in here]
-        rows.append(row("this position", *total(here)))
+        rows.append(row(f"this {self._place}", *total(here)))
         if after:
             rows += [row(term.title, term.score, term.other) for term in after]
-            rows.append(row("with the next position", *total([*here, *after])))
+            rows.append(row(self._further, *total([*here, *after])))
         return rows
 
     def heading(self, position: Position) -> str:
@@ -215,7 +221,7 @@ class Explanation:
             One of ``positions``.
         """
         text = f" {position.text!r}" if position.text else ""
-        start = f"position {position.number}{text}: {position.label}, probability {position.probability:.3g}"
+        start = f"{self._place} {position.number}{text}: {position.label}, probability {position.probability:.3g}"
         if position.margin is None:
             return f"{start}; no other label is possible here"
         change = "cost" if position.margin >= 0 else "gain"
@@ -234,3 +240,15 @@ class Explanation:
         sizes = [abs(c.score) for position in self.positions for c in position.contributions]
         largest = max(sizes, default=0.0) or 1.0
         return min(max(2 - math.floor(math.log10(largest)), 0), 12)
+
+
+@dataclass(frozen=True)
+class TreeExplanation(Explanation):
+    """Why words depend on the words that they depend on: an ``Explanation`` whose positions are words, counted from 1.
+
+    The labels are those of a dependency tree: heads, or pairs of head and label. ``other`` of a word is what it has in
+    the best tree in which that is another one, and ``after`` are the other words that this tree changes too.
+    """
+
+    _place: ClassVar[str] = "word"
+    _further: ClassVar[str] = "with the other words"

@@ -114,6 +114,21 @@ class AnchoredTemplates:
         masks = None if kinds is None else (kinds >> np.uint64(64 - self.bits)).astype(np.int32)
         return Codes(pointers, codes, self.dim, firsts, masks)
 
+    def seen(self, places: Places, tokens: Tokens, part: int) -> list[tuple[str, int]]:
+        """The templates of a part in the order of its codes, each with the tag that it sees between, or -1.
+
+        Parameters
+        ----------
+        places : Places
+            Where parts are.
+        tokens : Tokens
+            The table of tokens.
+        part : int
+            Which one.
+        """
+        between = list(dict.fromkeys(tokens.tags[places.first[part] : places.last[part]].tolist()))
+        return [(text, tag) for text in self.templates for tag in (between if BETWEEN in text.split() else [-1])]
+
     def _words(self, text: str) -> list[str]:
         return [word for word in text.split() if word != BETWEEN]
 

@@ -71,6 +71,10 @@ GRANDCHILDREN = (
 )  # fmt: skip
 
 
+SIDES = ("from the root", "to the right", "to the left")
+LENGTHS = ("", "1", "2", "3", "4", "5", "6 to 10", "more than 10")
+
+
 def with_way(templates: Sequence[str], plain: Sequence[str]) -> list[str]:
     """Every template with the way of the arc, and the plain ones without it."""
     return [*(f"{text} way".strip() for text in templates), *plain]
@@ -100,56 +104,81 @@ class ArcTemplates:
 
 def arc_codes(templates: AnchoredTemplates, words: WordTable, arcs: Arcs, threads: Threads = SERIAL) -> Codes:
     """Features of arcs."""
-    root = words.root[arcs.sentence]
-    ways = _ways(arcs.head, arcs.dependent)
-    return templates.codes(_pairs(root, arcs.head, arcs.dependent, ways[:, None]), words.tokens, threads)
+    return templates.codes(arc_places(words, arcs), words.tokens, threads)
 
 
 def label_codes(
     templates: AnchoredTemplates, words: WordTable, arcs: Arcs, names: Sequence[str], threads: Threads = SERIAL
 ) -> Codes:
     """Features of labelled arcs; ``names`` are the labels in the order of their numbers."""
-    extras = np.stack([_ways(arcs.head, arcs.dependent), _directions(arcs.head, arcs.dependent)], axis=1)
-    places = _pairs(words.root[arcs.sentence], arcs.head, arcs.dependent, extras)
-    return templates.codes(places, words.tokens, threads, arcs.part_first, hashed(names)[arcs.part_label])
+    masks = hashed(names)[arcs.part_label]
+    return templates.codes(label_places(words, arcs), words.tokens, threads, arcs.part_first, masks)
 
 
 def sibling_codes(templates: AnchoredTemplates, words: WordTable, arcs: Arcs, threads: Threads = SERIAL) -> Codes:
     """Features of a dependent with the next one towards the head, or with none."""
-    arc, inner = arcs.siblings()
-    head, dependent = arcs.head[arc], arcs.dependent[arc]
-    third = np.where(inner < 0, -1, arcs.dependent[inner])
-    apart = np.where(inner < 0, 0, _lengths(third, dependent))
-    return _triples(templates, words, arcs, arc, third, _directions(head, dependent), apart, threads)
+    return templates.codes(sibling_places(words, arcs), words.tokens, threads)
 
 
 def grandchild_codes(templates: AnchoredTemplates, words: WordTable, arcs: Arcs, threads: Threads = SERIAL) -> Codes:
     """Features of an arc with the head of its head."""
+    return templates.codes(grandchild_places(words, arcs), words.tokens, threads)
+
+
+def arc_places(words: WordTable, arcs: Arcs) -> Places:
+    """Where arcs are: head and dependent, and the way of an arc."""
+    return _pairs(words, arcs, _ways(arcs.head, arcs.dependent)[:, None])
+
+
+def label_places(words: WordTable, arcs: Arcs) -> Places:
+    """Where arcs are, with way and direction."""
+    extras = np.stack([_ways(arcs.head, arcs.dependent), _directions(arcs.head, arcs.dependent)], axis=1)
+    return _pairs(words, arcs, extras)
+
+
+def sibling_places(words: WordTable, arcs: Arcs) -> Places:
+    """Where siblings are: head, dependent and the next dependent towards the head; side and distance of these two."""
+    arc, inner = arcs.siblings()
+    head, dependent = arcs.head[arc], arcs.dependent[arc]
+    third = np.where(inner < 0, -1, arcs.dependent[inner])
+    apart = np.where(inner < 0, 0, _lengths(third, dependent))
+    return _triples(words, arcs, arc, third, _directions(head, dependent), apart)
+
+
+def grandchild_places(words: WordTable, arcs: Arcs) -> Places:
+    """Where grandchildren are: head, dependent and the head of the head; sides, and the distance of these two."""
     arc, upper = arcs.grandchildren()
     head, dependent, third = arcs.head[arc], arcs.dependent[arc], arcs.head[upper]
     side = 3 * _directions(head, dependent) + _directions(third, head)
-    return _triples(templates, words, arcs, arc, third, side, _lengths(third, dependent), threads)
+    return _triples(words, arcs, arc, third, side, _lengths(third, dependent))
+
+
+def extra_text(name: str, value: int) -> str:
+    """What a number that is known about a part means."""
+    value = int(value)
+    if name == "way":
+        direction, length = divmod(value - 1, 8)
+        return f"{SIDES[direction]} {LENGTHS[length]}".strip()
+    if name == "direction":
+        return SIDES[value]
+    if name == "gap":
+        return LENGTHS[value - 1]
+    upper, lower = divmod(value - 1, 3)
+    return SIDES[lower] if upper == 0 else f"{SIDES[lower]} {SIDES[upper]}"
 
 
 def _triples(
-    templates: AnchoredTemplates,
-    words: WordTable,
-    arcs: Arcs,
-    arc: np.ndarray,
-    third: np.ndarray,
-    side: np.ndarray,
-    gap: np.ndarray,
-    threads: Threads,
-) -> Codes:
+    words: WordTable, arcs: Arcs, arc: np.ndarray, third: np.ndarray, side: np.ndarray, gap: np.ndarray
+) -> Places:
     root = words.root[arcs.sentence[arc]]
     anchors = [root + arcs.head[arc], root + arcs.dependent[arc], np.where(third < 0, -1, root + third)]
     nothing = np.zeros(len(arc), np.int64)
     extras = np.stack([side, gap], axis=1).astype(np.uint64) + np.uint64(1)
-    return templates.codes(Places(np.stack(anchors, axis=1), extras, nothing, nothing), words.tokens, threads)
+    return Places(np.stack(anchors, axis=1), extras, nothing, nothing)
 
 
-def _pairs(root: np.ndarray, head: np.ndarray, dependent: np.ndarray, extras: np.ndarray) -> Places:
-    anchors = root[:, None] + np.stack([head, dependent], axis=1)
+def _pairs(words: WordTable, arcs: Arcs, extras: np.ndarray) -> Places:
+    anchors = words.root[arcs.sentence][:, None] + np.stack([arcs.head, arcs.dependent], axis=1)
     first, last = anchors.min(axis=1) + 1, anchors.max(axis=1)
     return Places(anchors, np.ascontiguousarray(extras, dtype=np.uint64), first, last)
 
