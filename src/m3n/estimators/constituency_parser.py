@@ -28,6 +28,8 @@ from m3n.structures import Grammar, Parts, Rules
 FEATURES = ("spans", "rules")
 DECODERS = ("best", "risk")
 CHOICES = ("refuse", "nearest")
+SPURIOUS = 0.5  # price of a spurious span, where missed ones cost 1
+STRENGTHS = {("spans", True): 15.0, ("spans", False): 3.0, ("rules", True): 1.0, ("rules", False): 1.0}  # by losses
 HIDDEN = 0.01  # what a right tag is worth beside a right span, where trees must be as near as possible
 
 
@@ -40,9 +42,9 @@ class ConstituencyParser(Trained):
     Parameters
     ----------
     features : {"spans", "rules"}
-        "rules": weights of rules, and of words with their tags. "spans": besides, words and usual tags at the first and
-        last position of a span, around it and at its split, with the rule; and its length, shape and ends, with its
-        label.
+        "rules": weights of rules, and of words and their neighbours with tags. "spans": besides, words and usual tags
+        at the first and last position of a span, around it and at its split, with the rule; and its length, shape and
+        ends, with its label.
     vertical, horizontal : int
         How much rules remember: the labels of a phrase and of those around it (1 or more), and how many labels to the
         left the rest of a phrase knows (0 or more).
@@ -58,9 +60,15 @@ class ConstituencyParser(Trained):
     decode : {"best", "risk"}
         What ``predict`` looks for: the tree with the highest score, or the tree with the least expected number of
         missed and spurious spans under exp(score).
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 15/n with "spans", for a "crf" 3/n, and
+        1/n with "rules". The sum of sample weights, if there are any, takes the place of n.
     loss : {"hamming", "normalized_hamming"} or Loss
-        Loss of every objective but "crf": missed and spurious labelled spans, the same divided by the number of right
-        spans, or an object such as ``m3n.losses.SpanLoss(missed=2.0)``.
+        Loss of every objective but "crf". "hamming": 1 for a missed labelled span and for a wrong tag, 1/2 for a
+        spurious span, as there are more trees with many spans than with few; "normalized_hamming": the same divided by
+        the numbers of right spans and of words; or an object such as ``m3n.losses.SpanLoss(missed=2.0)``.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
 
     Attributes
     ----------
@@ -91,6 +99,7 @@ class ConstituencyParser(Trained):
     (S (NP (DT the) (NN cat)) (VP (VBZ barks)))
     """
 
+    rtol: float = 0.01
     features: str = "spans"
     vertical: int = 1
     horizontal: int = 0
@@ -231,10 +240,13 @@ class ConstituencyParser(Trained):
                 raise ValueError(f"{name}={getattr(self, name)!r} is not available; choose one of {known}")
 
     def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
-        named = {"hamming": losses.SpanLoss(), "normalized_hamming": losses.SpanLoss(normalized=True)}
-        if isinstance(self.loss, str) and resolve_objective(self.objective).has_loss:
-            return named[self.loss]
-        return super()._bound_loss(classes)
+        bound = super()._bound_loss(classes)
+        if bound is None or not isinstance(self.loss, str):
+            return bound
+        return bound + losses.SpanLoss(spurious=SPURIOUS, normalized=self.loss == "normalized_hamming")
+
+    def _usual_strength(self) -> float:
+        return STRENGTHS[self.features, resolve_objective(self.objective).has_loss]
 
     def _read(self, reader: TreeReader, X: Any, y: Any) -> Examples:
         sentences = read_sentences(X)

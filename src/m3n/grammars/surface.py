@@ -31,9 +31,9 @@ from m3n.io.sentences import Sentences
 
 TAG = (
     "%x[0,0]", "s=%x[0,1]", "e=%x[0,2]", "2=%x[0,3:suffix2]", "3=%x[0,3:suffix3]", "1=%x[0,3:suffix1]",
-    "h=%x[0,3:brief]", "l=%x[0,3:lower]",
+    "h=%x[0,3:brief]", "l=%x[0,3:lower]", "-1=%x[-1,2]", "+1=%x[1,2]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]",
+    "g=%x[-1,4]/%x[1,4]",
 )  # fmt: skip
-AROUND = ("-1=%x[-1,2]", "+1=%x[1,2]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]", "g=%x[-1,4]/%x[1,4]")
 BEGIN = (
     "%x[0,2]", "-1=%x[-1,2]", "g=%x[0,4]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]", "w=%x[0,0]",
     "--=%x[-2,4]/%x[-1,4]", "s=%x[0,1]",
@@ -79,7 +79,7 @@ class Surface:
 
     def __init__(self, grammar: TreebankGrammar, spans: bool = True, least: int = 2):
         self.grammar, self.spans, self.least = grammar, spans, least
-        names = (TAG + AROUND, BEGIN, SPLIT, END) if spans else (TAG,)
+        names = (TAG, BEGIN, SPLIT, END) if spans else (TAG,)
         self.templates = [Templates(patterns) for patterns in names]
         self.kept: list[np.ndarray] = []
 
