@@ -13,7 +13,7 @@ from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import TREES
 from m3n.estimators.matrices import linear_scores
 from m3n.estimators.trained import TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, resolve_objective
+from m3n.estimators.training import Examples, Setup, read_weights, resolve_objective
 from m3n.estimators.treebanks import ParserInputs, Sentence, TreeReader, read_sentences, read_trees
 from m3n.features import NoFeatures, Sparse, Stack, Table
 from m3n.grammars.binary import Binarisation
@@ -143,7 +143,7 @@ class ConstituencyParser(Trained):
         ConstituencyParser
             The fitted estimator itself.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(*_counting(X, y, sample_weight))
 
     def predict(self, X: Any) -> list[ParseTree]:
         """The trees of sentences, as ``decode`` says.
@@ -337,6 +337,16 @@ class ConstituencyParser(Trained):
             for i, steps in zip(charts.kept.tolist(), charts.structure.unpack(packed), strict=True):
                 trees[i] = grammar.tree(steps, scored.sentences[i])
         return trees
+
+
+def _counting(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Sentences, trees and weights without those of weight 0, whose rules and words must not count either."""
+    X, y = list(X), list(y)
+    weights = read_weights(sample_weight, len(X), "sentence")
+    if weights is None or weights.all() or len(X) != len(y):
+        return X, y, weights
+    chosen = np.flatnonzero(weights)
+    return [X[i] for i in chosen], [y[i] for i in chosen], weights[chosen]
 
 
 class _Scored(NamedTuple):
