@@ -28,6 +28,7 @@ from m3n.structures import Grammar, Parts, Rules
 FEATURES = ("spans", "rules")
 DECODERS = ("best", "risk")
 CHOICES = ("refuse", "nearest")
+SURFACE = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
 SPURIOUS = 0.5  # price of a spurious span, where missed ones cost 1
 STRENGTHS = {("spans", True): 15.0, ("spans", False): 3.0, ("rules", True): 1.0, ("rules", False): 1.0}  # by losses
 HIDDEN = 0.01  # what a right tag is worth beside a right span, where trees must be as near as possible
@@ -285,22 +286,21 @@ class ConstituencyParser(Trained):
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         tag, rules, *surface = features.split(w)
-        names = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
         widths = [shape[-1] for shape in features.shapes[2:]]
         arrays = (piece.reshape(-1, width or 1) for piece, width in zip(surface, widths, strict=True))
-        return {"coef_": tag, "rules_": rules} | dict(zip(names, arrays, strict=True))
+        return {"coef_": tag, "rules_": rules} | dict(zip(SURFACE, arrays, strict=True))
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"labels": self.labels_, "replaced": self.replaced_}, {}
 
     def _unpacked(self, content: Content) -> dict[str, Any]:
-        grammar, fitted = content.fitted["reader_"].grammar, content.fitted
-        rules = self._rules(grammar)
+        reader, fitted = content.fitted["reader_"], content.fitted
+        rules = self._rules(reader.grammar)
         check_shape("rules_", fitted["rules_"], (rules.count,))
         if self.features == "spans":
-            check_shape("span_coef_", fitted["span_coef_"], (len(fitted["span_coef_"]), rules.labels))
-            for name in ("begin_coef_", "split_coef_", "end_coef_"):
-                check_shape(name, fitted[name], (len(fitted[name]), rules.classes_count))
+            columns = (*[rules.classes_count] * 3, rules.labels)
+            for name, shape in zip(SURFACE, zip(reader.surface.widths, columns, strict=True), strict=True):
+                check_shape(name, fitted[name], shape)
         return {"labels_": list(content.meta["labels"]), "replaced_": int(content.meta["replaced"])}
 
     def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
@@ -322,7 +322,7 @@ class ConstituencyParser(Trained):
         if charts.structure is None:
             return _Scored(sentences, charts, (), threads)
         inputs: ParserInputs = self.reader_.read([sentences[i] for i in charts.kept])
-        coefficients = self.begin_coef_, self.split_coef_, self.end_coef_, self.span_coef_
+        coefficients = [getattr(self, name) for name in SURFACE]
         theta = [self._attribute_scores(inputs.matrix, threads), self.rules_]
         for matrix, weights, shape in zip(inputs.matrices[1:], coefficients, charts.structure.shapes[2:], strict=True):
             theta.append(np.zeros(shape) if matrix is None else linear_scores(matrix, weights, threads))

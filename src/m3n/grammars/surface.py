@@ -114,6 +114,11 @@ class Surface:
         return len(self.kept[0])
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """Attributes of begins, splits, ends and spans."""
+        return (*map(len, self.kept[1:]), len(LENGTHS) + 2 * (len(self.grammar.tags) + 1) ** 2 + SHAPES)
+
+    @property
     def names(self) -> list[str]:
         """The attributes of words as text."""
         names = self.templates[0].names
@@ -137,10 +142,9 @@ class Surface:
         number = {tag: k for k, tag in enumerate(self.grammar.tags)}
         usual = [np.array([number[tag] for tag in self.grammar.usual_tags(words)]) for words in sentences]
         pieces = [_spans(codes, words, tags) for codes, words in zip(usual, sentences, strict=True)]
-        width = len(LENGTHS) + 2 * (tags + 1) ** 2 + SHAPES
         columns = np.concatenate(pieces)
-        pointers = np.arange(len(columns) + 1) * columns.shape[1]
-        span = scipy.sparse.csr_array((np.ones(columns.size), columns.ravel(), pointers), shape=(len(columns), width))
+        pointers, shape = np.arange(len(columns) + 1) * columns.shape[1], (len(columns), self.widths[-1])
+        span = scipy.sparse.csr_array((np.ones(columns.size), columns.ravel(), pointers), shape=shape)
         tag, begin, split, end = found
         return Matrices(tag, begin, split, end, span)
 
