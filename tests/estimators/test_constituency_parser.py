@@ -174,6 +174,16 @@ def test_weights_count_sentences(data):
     assert repeated.certificate_.dual <= weighed.certificate_.primal
 
 
+def test_a_weight_of_0_takes_rules_and_words_away(data):
+    X, y = [[*given] for given in data]
+    odd = ParseTree.parse("(X (UH oh) (UH well))")
+    parser = m3n.ConstituencyParser(features="rules", **SETTINGS).fit([*X, odd.words()], [*y, odd], [1.0] * 40 + [0.0])
+    assert "X" not in parser.labels_
+    assert "UH" not in parser.classes_
+    with pytest.raises(ValueError, match="sample_weight must have one number per sentence"):
+        m3n.ConstituencyParser().fit(X, y, [1.0])
+
+
 def test_prices_of_missed_and_spurious_spans(data):
     """With missed spans at a high price there are more brackets, with spurious ones fewer."""
     X, y = data

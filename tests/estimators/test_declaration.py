@@ -145,6 +145,7 @@ DATA = {
     "SegmentTagger": (WORDS, [["B-X", "O"], ["O", "B-X"], ["B-X"]]),
     "GraphLabeler": (NODES, [[0, 1], [1, 0], [0]]),
     "MultilabelClassifier": (np.eye(3), np.eye(3, dtype=int)),
+    "ConstituencyParser": ([["a", "b"], ["b"], ["c", "a"]], ["(S (A a) (B b))", "(S (B b))", "(T (C c) (A a))"]),
 }
 
 

@@ -13,7 +13,7 @@ from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import TREES
 from m3n.estimators.matrices import linear_scores
 from m3n.estimators.trained import TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, resolve_objective
+from m3n.estimators.training import Examples, Setup, read_weights, resolve_objective
 from m3n.estimators.treebanks import ParserInputs, Sentence, TreeReader, read_sentences, read_trees
 from m3n.features import NoFeatures, Sparse, Stack, Table
 from m3n.grammars.binary import Binarisation
@@ -28,6 +28,9 @@ from m3n.structures import Grammar, Parts, Rules
 FEATURES = ("spans", "rules")
 DECODERS = ("best", "risk")
 CHOICES = ("refuse", "nearest")
+SURFACE = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
+SPURIOUS = 0.5  # price of a spurious span, where missed ones cost 1
+STRENGTHS = {("spans", True): 15.0, ("spans", False): 3.0, ("rules", True): 1.0, ("rules", False): 1.0}  # by losses
 HIDDEN = 0.01  # what a right tag is worth beside a right span, where trees must be as near as possible
 
 
@@ -40,9 +43,9 @@ class ConstituencyParser(Trained):
     Parameters
     ----------
     features : {"spans", "rules"}
-        "rules": weights of rules, and of words with their tags. "spans": besides, words and usual tags at the first and
-        last position of a span, around it and at its split, with the rule; and its length, shape and ends, with its
-        label.
+        "rules": weights of rules, and of words and their neighbours with tags. "spans": besides, words and usual tags
+        at the first and last position of a span, around it and at its split, with the rule; and its length, shape and
+        ends, with its label.
     vertical, horizontal : int
         How much rules remember: the labels of a phrase and of those around it (1 or more), and how many labels to the
         left the rest of a phrase knows (0 or more).
@@ -58,9 +61,15 @@ class ConstituencyParser(Trained):
     decode : {"best", "risk"}
         What ``predict`` looks for: the tree with the highest score, or the tree with the least expected number of
         missed and spurious spans under exp(score).
+    lam : float or None
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 15/n with "spans", for a "crf" 3/n, and
+        1/n with "rules". The sum of sample weights, if there are any, takes the place of n.
     loss : {"hamming", "normalized_hamming"} or Loss
-        Loss of every objective but "crf": missed and spurious labelled spans, the same divided by the number of right
-        spans, or an object such as ``m3n.losses.SpanLoss(missed=2.0)``.
+        Loss of every objective but "crf". "hamming": 1 for a missed labelled span and for a wrong tag, 1/2 for a
+        spurious span, as there are more trees with many spans than with few; "normalized_hamming": the same divided by
+        the numbers of right spans and of words; or an object such as ``m3n.losses.SpanLoss(missed=2.0)``.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
 
     Attributes
     ----------
@@ -91,6 +100,7 @@ class ConstituencyParser(Trained):
     (S (NP (DT the) (NN cat)) (VP (VBZ barks)))
     """
 
+    rtol: float = 0.01
     features: str = "spans"
     vertical: int = 1
     horizontal: int = 0
@@ -134,7 +144,7 @@ class ConstituencyParser(Trained):
         ConstituencyParser
             The fitted estimator itself.
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit(*_counting(X, y, sample_weight))
 
     def predict(self, X: Any) -> list[ParseTree]:
         """The trees of sentences, as ``decode`` says.
@@ -231,10 +241,13 @@ class ConstituencyParser(Trained):
                 raise ValueError(f"{name}={getattr(self, name)!r} is not available; choose one of {known}")
 
     def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
-        named = {"hamming": losses.SpanLoss(), "normalized_hamming": losses.SpanLoss(normalized=True)}
-        if isinstance(self.loss, str) and resolve_objective(self.objective).has_loss:
-            return named[self.loss]
-        return super()._bound_loss(classes)
+        bound = super()._bound_loss(classes)
+        if bound is None or not isinstance(self.loss, str):
+            return bound
+        return bound + losses.SpanLoss(spurious=SPURIOUS, normalized=self.loss == "normalized_hamming")
+
+    def _usual_strength(self) -> float:
+        return STRENGTHS[self.features, resolve_objective(self.objective).has_loss]
 
     def _read(self, reader: TreeReader, X: Any, y: Any) -> Examples:
         sentences = read_sentences(X)
@@ -273,22 +286,21 @@ class ConstituencyParser(Trained):
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         tag, rules, *surface = features.split(w)
-        names = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
         widths = [shape[-1] for shape in features.shapes[2:]]
         arrays = (piece.reshape(-1, width or 1) for piece, width in zip(surface, widths, strict=True))
-        return {"coef_": tag, "rules_": rules} | dict(zip(names, arrays, strict=True))
+        return {"coef_": tag, "rules_": rules} | dict(zip(SURFACE, arrays, strict=True))
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"labels": self.labels_, "replaced": self.replaced_}, {}
 
     def _unpacked(self, content: Content) -> dict[str, Any]:
-        grammar, fitted = content.fitted["reader_"].grammar, content.fitted
-        rules = self._rules(grammar)
+        reader, fitted = content.fitted["reader_"], content.fitted
+        rules = self._rules(reader.grammar)
         check_shape("rules_", fitted["rules_"], (rules.count,))
         if self.features == "spans":
-            check_shape("span_coef_", fitted["span_coef_"], (len(fitted["span_coef_"]), rules.labels))
-            for name in ("begin_coef_", "split_coef_", "end_coef_"):
-                check_shape(name, fitted[name], (len(fitted[name]), rules.classes_count))
+            columns = (*[rules.classes_count] * 3, rules.labels)
+            for name, shape in zip(SURFACE, zip(reader.surface.widths, columns, strict=True), strict=True):
+                check_shape(name, fitted[name], shape)
         return {"labels_": list(content.meta["labels"]), "replaced_": int(content.meta["replaced"])}
 
     def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
@@ -310,7 +322,7 @@ class ConstituencyParser(Trained):
         if charts.structure is None:
             return _Scored(sentences, charts, (), threads)
         inputs: ParserInputs = self.reader_.read([sentences[i] for i in charts.kept])
-        coefficients = self.begin_coef_, self.split_coef_, self.end_coef_, self.span_coef_
+        coefficients = [getattr(self, name) for name in SURFACE]
         theta = [self._attribute_scores(inputs.matrix, threads), self.rules_]
         for matrix, weights, shape in zip(inputs.matrices[1:], coefficients, charts.structure.shapes[2:], strict=True):
             theta.append(np.zeros(shape) if matrix is None else linear_scores(matrix, weights, threads))
@@ -325,6 +337,16 @@ class ConstituencyParser(Trained):
             for i, steps in zip(charts.kept.tolist(), charts.structure.unpack(packed), strict=True):
                 trees[i] = grammar.tree(steps, scored.sentences[i])
         return trees
+
+
+def _counting(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """Sentences, trees and weights without those of weight 0, whose rules and words must not count either."""
+    X, y = list(X), list(y)
+    weights = read_weights(sample_weight, len(X), "sentence")
+    if weights is None or weights.all() or len(X) != len(y):
+        return X, y, weights
+    chosen = np.flatnonzero(weights)
+    return [X[i] for i in chosen], [y[i] for i in chosen], weights[chosen]
 
 
 class _Scored(NamedTuple):

@@ -282,7 +282,7 @@ class Trained(Declared, ABC):
     def _problem(self, examples: Examples, setup: Setup) -> Problem:
         """What is minimised."""
         objective, lam = resolve_objective(self.objective), resolve_lam(self.lam, self.C, examples.count)
-        lam = self._strength / examples.count if lam is None else lam
+        lam = self._usual_strength() / examples.count if lam is None else lam
         return Problem(
             setup.structure,
             setup.features,
@@ -295,6 +295,10 @@ class Trained(Declared, ABC):
             rescale=objective.rescale,
             n_jobs=self.n_jobs,
         )
+
+    def _usual_strength(self) -> float:
+        """lam in units of 1/n, where none is given."""
+        return self._strength
 
     def _known(self, examples: Examples) -> tuple[Any, ...]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""

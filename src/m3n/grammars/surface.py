@@ -31,9 +31,9 @@ from m3n.io.sentences import Sentences
 
 TAG = (
     "%x[0,0]", "s=%x[0,1]", "e=%x[0,2]", "2=%x[0,3:suffix2]", "3=%x[0,3:suffix3]", "1=%x[0,3:suffix1]",
-    "h=%x[0,3:brief]", "l=%x[0,3:lower]",
+    "h=%x[0,3:brief]", "l=%x[0,3:lower]", "-1=%x[-1,2]", "+1=%x[1,2]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]",
+    "g=%x[-1,4]/%x[1,4]",
 )  # fmt: skip
-AROUND = ("-1=%x[-1,2]", "+1=%x[1,2]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]", "g=%x[-1,4]/%x[1,4]")
 BEGIN = (
     "%x[0,2]", "-1=%x[-1,2]", "g=%x[0,4]", "-g=%x[-1,4]/%x[0,4]", "+g=%x[0,4]/%x[1,4]", "w=%x[0,0]",
     "--=%x[-2,4]/%x[-1,4]", "s=%x[0,1]",
@@ -79,7 +79,7 @@ class Surface:
 
     def __init__(self, grammar: TreebankGrammar, spans: bool = True, least: int = 2):
         self.grammar, self.spans, self.least = grammar, spans, least
-        names = (TAG + AROUND, BEGIN, SPLIT, END) if spans else (TAG,)
+        names = (TAG, BEGIN, SPLIT, END) if spans else (TAG,)
         self.templates = [Templates(patterns) for patterns in names]
         self.kept: list[np.ndarray] = []
 
@@ -114,6 +114,11 @@ class Surface:
         return len(self.kept[0])
 
     @property
+    def widths(self) -> tuple[int, ...]:
+        """Attributes of begins, splits, ends and spans."""
+        return (*map(len, self.kept[1:]), len(LENGTHS) + 2 * (len(self.grammar.tags) + 1) ** 2 + SHAPES)
+
+    @property
     def names(self) -> list[str]:
         """The attributes of words as text."""
         names = self.templates[0].names
@@ -137,10 +142,9 @@ class Surface:
         number = {tag: k for k, tag in enumerate(self.grammar.tags)}
         usual = [np.array([number[tag] for tag in self.grammar.usual_tags(words)]) for words in sentences]
         pieces = [_spans(codes, words, tags) for codes, words in zip(usual, sentences, strict=True)]
-        width = len(LENGTHS) + 2 * (tags + 1) ** 2 + SHAPES
         columns = np.concatenate(pieces)
-        pointers = np.arange(len(columns) + 1) * columns.shape[1]
-        span = scipy.sparse.csr_array((np.ones(columns.size), columns.ravel(), pointers), shape=(len(columns), width))
+        pointers, shape = np.arange(len(columns) + 1) * columns.shape[1], (len(columns), self.widths[-1])
+        span = scipy.sparse.csr_array((np.ones(columns.size), columns.ravel(), pointers), shape=shape)
         tag, begin, split, end = found
         return Matrices(tag, begin, split, end, span)
 
