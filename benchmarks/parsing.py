@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks import constituency
+from benchmarks import constituency, dependency
 from benchmarks.datasets.base import data_folder
 
 
@@ -13,4 +13,4 @@ def run() -> dict[str, Any]:
     folder = data_folder()
     if folder is None:
         return {"data": "none: M3N_DATA does not name the folder of real data sets"}
-    return {"constituency": constituency.run(folder)}
+    return {"dependency": dependency.run(folder), "constituency": constituency.run(folder)}

@@ -39,6 +39,7 @@ GROUPS = ("arcs", "labels", "siblings", "grandchildren")
 WEIGHTS = {"arcs": "coef_", "labels": "label_coef_", "siblings": "sibling_coef_", "grandchildren": "grandchild_coef_"}
 SECOND = ("siblings", "grandchildren")
 NO_LABELS = np.array([""])  # the classes of trees without labels
+FILTER = {1: 1e-3, 2: 1e-2}  # by order
 AT_ONCE = 1_000_000  # arcs that are looked at together, so that memory does not grow with the number of sentences
 Structure = ProjectiveTree | NonProjectiveTree
 
@@ -72,9 +73,9 @@ class DependencyParser(Trained):
         Whether trees must be drawn without crossing arcs. Without that there is ``order=1`` only.
     single_root : bool
         Whether exactly one word of a sentence depends on the root.
-    filter : float
+    filter : float or None
         Arcs are left out whose probability by the filter is less than this part of that of the likeliest head of the
-        same word; 0 keeps all arcs.
+        same word; 0 keeps all arcs. None means 0.001, and 0.01 with ``order=2``, as arcs have many pairs.
     bits : int
         Features of each kind are hashed to 2^bits weights.
 
@@ -106,7 +107,7 @@ class DependencyParser(Trained):
     second_order: str = "both"
     projective: bool = True
     single_root: bool = True
-    filter: float = 1e-3
+    filter: float | None = None
     bits: int = 22
 
     coef_: np.ndarray = learnt("arc weights", weights=True)
@@ -261,7 +262,7 @@ class DependencyParser(Trained):
             raise ValueError(
                 "trees with crossing arcs have order=1 only: best trees of order 2 cannot be found exactly"
             )
-        if not 0.0 <= self.filter < 1.0:
+        if not 0.0 <= self._share < 1.0:
             raise ValueError(f"filter must be at least 0 and below 1, got {self.filter}")
 
     def _read(self, reader: WordReader, X: Any, y: Any) -> Examples:
@@ -286,7 +287,7 @@ class DependencyParser(Trained):
         words, threads, labelled = examples.inputs, self._threads, len(examples.classes) > 1
         heads = [[entry[0] for entry in tree] for tree in examples.outputs] if labelled else examples.outputs
         everything, sieve = Arcs.all(words.lengths), self._sieve
-        learnt_too = {"filter_coef_": sieve.train(words, heads, self.n_jobs) if self.filter else np.zeros(0)}
+        learnt_too = {"filter_coef_": sieve.train(words, heads, self.n_jobs) if self._share else np.zeros(0)}
         right = right_arcs(everything, heads)
         arcs = everything.only(right | sieve.kept(words, learnt_too["filter_coef_"], threads))
         lists = ArcLabels.none()
@@ -321,8 +322,12 @@ class DependencyParser(Trained):
         return ArcTemplates(self.bits)
 
     @property
+    def _share(self) -> float:
+        return FILTER[self.order] if self.filter is None else self.filter
+
+    @property
     def _sieve(self) -> ArcFilter:
-        return ArcFilter(self._templates.filter, self._trees, self.filter)
+        return ArcFilter(self._templates.filter, self._trees, self._share)
 
     @property
     def _labelled(self) -> bool:
