@@ -10,7 +10,7 @@ from m3n import losses
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.files import Content, check_shape
-from m3n.estimators.forms import TREES
+from m3n.estimators.forms import PHRASES
 from m3n.estimators.matrices import linear_scores
 from m3n.estimators.trained import TRAINING, Trained
 from m3n.estimators.training import Examples, Setup, read_weights, resolve_objective
@@ -123,7 +123,7 @@ class ConstituencyParser(Trained):
         "decode", "C", "l1", "warm_start", "checkpoint",
     )  # fmt: skip
     _reader = TreeReader
-    _form = TREES
+    _form = PHRASES
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ConstituencyParser:
         """Train on sentences with their trees.

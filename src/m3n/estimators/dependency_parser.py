@@ -15,6 +15,7 @@ from m3n.estimators.arc_labels import ArcLabels
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.explanation import TreeExplanation
+from m3n.estimators.forms import ARCS
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.projective import lifted
 from m3n.estimators.trained import TRAINING, Trained
@@ -125,6 +126,7 @@ class DependencyParser(Trained):
         "warm_start", "checkpoint",
     )  # fmt: skip
     _reader = WordReader
+    _form = ARCS
     _groups = GROUPS
     _weight_names = WEIGHTS
     _strength = 30.0

@@ -5,10 +5,12 @@
     Segments    sequence    token       IOB label of its segment                SegmentTagger
     Graphs      graph       node        its label                               GraphLabeler
     Sets        example     label       the label's name, or that it is off     MultilabelClassifier
-    Trees       sentence    word        its part of speech                      ConstituencyParser
+    Phrases     sentence    word        its part of speech                      ConstituencyParser
+    Arcs        sentence    word        label of the arc to its head            DependencyParser
 
-Right and predicted outputs of all of them have one form: a list of labels per example. An estimator declares its form;
-models of others are taken for taggers of sequences, and may have fewer methods.
+Right and predicted outputs of all of them have one form: a list of labels per example; outputs that are trees have their
+labels beside what they are. An estimator declares its form; models of others are taken for taggers of sequences, and
+may have fewer methods.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ class Form:
         Whether a position has one of the labels that the model knows.
     exclusive : bool
         Whether a position has one of several labels, which may be taken for one another.
+    trees : bool
+        Whether outputs are trees, which labels of positions do not make up: see ``Trees``.
     table : str or None
         The attribute with the scores of pairs of labels, if there is one.
     """
@@ -51,6 +55,7 @@ class Form:
     files: bool = True
     named: bool = True
     exclusive: bool = True
+    trees: bool = False
     table: str | None = "transitions_"
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
@@ -130,21 +135,61 @@ class Sets(Form):
 
 
 class Trees(Form):
-    """Phrase structure trees, word by word as their parts of speech."""
+    """Trees over words, and the labels of words in them."""
 
-    kind, example, position, inputs, files, table = "trees", "sentence", "word", "lists of words", False, None
+    example, position, trees, table = "sentence", "word", True, None
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
-        return [_tags(tree) for tree in model.predict(X)]
+        return [self.labels(tree) for tree in model.predict(X)]
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
-        return [_tags(ParseTree.of(tree)) for tree in self.rows(y, len(predicted))]
+        return [self.labels(tree) for tree in self.given(y, len(predicted))]
 
     def runners_up(self, model: Any, X: Any) -> list[list[tuple[Any, ...]]]:
-        return []  # the second best tree often has the same parts of speech
+        return []  # the second best tree often has the same labels
+
+    def given(self, y: Any, length: int) -> list[Any]:
+        """The right trees, as ``predict`` writes them."""
+        return list(self.rows(y, length))
+
+    def labels(self, tree: Any) -> list[Any]:
+        """The labels of the words of a tree."""
+        raise NotImplementedError
+
+    def tags(self, X: Any) -> list[list[str]] | None:
+        """The parts of speech of all words, if inputs have them."""
+        return None
 
 
-SEQUENCES, SEGMENTS, GRAPHS, SETS, TREES = Form(), Segments(), Graphs(), Sets(), Trees()
+class Phrases(Trees):
+    """Phrase structure trees, word by word as their parts of speech."""
+
+    kind, inputs = "phrases", "lists of words"
+
+    def given(self, y: Any, length: int) -> list[Any]:
+        return [ParseTree.of(tree) for tree in self.rows(y, length)]
+
+    def labels(self, tree: Any) -> list[Any]:
+        return [tag.label for tag in tree.tags()]
+
+    def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
+        return X[i].words() if isinstance(X[i], ParseTree) else token_texts(X[i])
+
+
+class Arcs(Trees):
+    """Dependency trees, word by word as the labels of the arcs to their heads; without these, as numbers of heads."""
+
+    kind, inputs = "dependencies", "sentences of words with attributes"
+
+    def labels(self, tree: Any) -> list[Any]:
+        return [entry[1] if isinstance(entry, tuple | list) else entry for entry in tree]
+
+    def tags(self, X: Any) -> list[list[str]] | None:
+        found = [[_part_of_speech(word) for word in words] for words in X]
+        return found if any(tag for tags in found for tag in tags) else None
+
+
+SEQUENCES, SEGMENTS, GRAPHS, SETS, PHRASES, ARCS = Form(), Segments(), Graphs(), Sets(), Phrases(), Arcs()
 
 
 def form_of(model: Any) -> Form:
@@ -205,8 +250,13 @@ def _iob(given: Sequence[Any], predicted: list[str]) -> list[str]:
     return to_iob(given, len(predicted))
 
 
-def _tags(tree: ParseTree) -> list[str]:
-    return [tag.label for tag in tree.tags()]
+def _part_of_speech(word: Any) -> str:
+    """Of a word as a ``DependencyParser`` takes it; the empty text where there is none."""
+    if isinstance(word, Mapping):
+        return str(word.get("upos") or "")
+    if isinstance(word, str):
+        return ""
+    return str(word[2] if len(word) > 2 else word[1])  # form, lemma and part of speech, or a pair
 
 
 def _marked(switches: Iterable[Any], names: list[str]) -> list[str]:

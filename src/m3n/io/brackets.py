@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from m3n.io.files import DataFileError, Source, reading, write_text
+from m3n.io.files import DataFileError, Source, lines_of, reading, write_text
 
 PIECE = re.compile(r"[()]|[^\s()]+")
 EMPTY = "-NONE-"
@@ -130,6 +130,21 @@ def read_brackets(path: Source, *, plain: bool = True) -> list[ParseTree]:
     if not trees:
         raise DataFileError.empty(path, "tree")
     return [tree for tree in (tree.plain() for tree in trees) if tree is not None] if plain else trees
+
+
+def read_words(path: Source) -> list[list[str]]:
+    """Read sentences of a plain text: one a line, with blanks between words; brackets become -LRB- and -RRB-.
+
+    Parameters
+    ----------
+    path : path
+        The file, which may be gzipped; ``-`` is standard input. Empty lines are left out.
+    """
+    lines = (text.replace("(", "-LRB-").replace(")", "-RRB-").split() for _, text in lines_of(path))
+    sentences = [words for words in lines if words]
+    if not sentences:
+        raise DataFileError.empty(path, "sentence")
+    return sentences
 
 
 def write_brackets(path: str | os.PathLike[str], trees: Iterable[Any]) -> None:

@@ -163,7 +163,9 @@ def _check_tree(path: Source, heads: list[int], places: list[int], single_root: 
         raise DataFileError.at(path, places[circle[0] - 1], what)
     roots = [word for word, head in enumerate(heads, start=1) if head == 0]
     if single_root and len(roots) > 1:
-        what = f"word {roots[1]} is a second root beside word {roots[0]}; single_root=False allows that"
+        what = (
+            f"word {roots[1]} is a second root beside word {roots[0]}; single_root=False (--no-single-root) allows that"
+        )
         raise DataFileError.at(path, places[roots[1] - 1], what)
 
 

@@ -19,10 +19,18 @@ from m3n.io.json_lines import read_json_lines
 from m3n.io.letters import read_letters
 from m3n.io.svmlight import read_svm_hmm
 
-CONLL_U_COLUMNS = 10
+CONLL_U = re.compile(r"\d+([-.]\d+)?(\t[^\t]*){9}")  # a word, a multiword token or an empty node
+COMMENT = re.compile(r"# *\S.* = ")  # such as ``# sent_id = 1``
+TREE = re.compile(r"\s*(\(\s*\([^\s()]|\([^\s()]+\s*(\(|[^\s()]+\s*\)|$))")  # how a tree begins; a word ( has a label
 SVM_HMM = re.compile(r"\S+\s+qid:\d+(\s|$)")
 ATTRIBUTE = re.compile(r".+=.*|.+[^\\]:[-+.\deE]+")
 FORMATS = ("columns", "letters", "attributes", "svm_hmm", "json_lines")
+# what holds trees: how it is called, who learns from it, and what else can be done with it
+TREES = {
+    "conllu": "CoNLL-U, dependency trees: m3n.io.read_conllu reads it for a DependencyParser (m3n train --task "
+    "dependencies); to tag words, take out comments and name columns and label (--format columns --label 3)",
+    "brackets": "trees in brackets: m3n.io.read_brackets reads them for a ConstituencyParser (m3n train --task phrases)",
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +84,8 @@ def read_sequences(
         format = format or "columns"  # no other format has one
     source = hold(path) if format is None else path
     kind = format or detect(source, labelled)
+    if kind in TREES:
+        raise DataFileError(f"{name_of(source)} holds no labels of sequences: it is {TREES[kind]}")
     if kind == "columns":
         sentences = read_columns(source, labelled, delimiter=delimiter, label=label, document=document)
         return Data(sentences, sentences.labels if labelled else None, kind)
@@ -85,7 +95,7 @@ def read_sequences(
 
 
 def detect(path: Source, labelled: bool = True) -> str:
-    """Name the format of a file: "letters", "columns", "attributes", "svm_hmm" or "json_lines".
+    """Name the format of a file: one of sequences, as ``read_sequences`` takes them, or "conllu" or "brackets".
 
     Parameters
     ----------
@@ -96,31 +106,38 @@ def detect(path: Source, labelled: bool = True) -> str:
     """
     if not isinstance(path, Held) and os.fspath(path) == STANDARD:
         raise ValueError("standard input can be read only once; name its format")
-    first = None
-    for number, text in lines_of(path):
-        if not text.strip():
-            continue
-        first = first or (number, text)
-        if SVM_HMM.match(text):
-            return "svm_hmm"
-        if not text.startswith("#"):  # SVM-hmm has comments, a column file may have this word
-            break
+    first, body = _beginning(path)
     if first is None:
         raise DataFileError(f"{name_of(path)} is empty")
+    if SVM_HMM.match(body):
+        return "svm_hmm"
     number, text = first
     if len(text.rstrip("\t").split("\t")) == letters.COLUMNS:
         return "letters"
     if _is_json(text):
         return "json_lines"
-    if _is_conll_u(text):
-        what = "this looks like CoNLL-U, whose last column is no label; write a file with the word and the label"
-        raise DataFileError.at(path, number, what)
+    if COMMENT.match(text) or CONLL_U.fullmatch(body):
+        return "conllu"
+    if TREE.match(text) or (labelled and text.strip() == "("):
+        return "brackets"
     if _are_attributes(text):
         return "attributes"
     if len(text.split()) < 1 + labelled:
         what = "neither letter.data (134 columns between tabs) nor a column file (word, ..., label between spaces)"
-        raise DataFileError.at(path, number, f"{what}, nor CRFsuite's attributes, SVM-hmm or JSON lines")
+        raise DataFileError.at(path, number, f"{what}, nor CRFsuite's attributes, SVM-hmm, JSON lines or trees")
     return "columns"
+
+
+def _beginning(path: Source) -> tuple[tuple[int, str] | None, str]:
+    """The first line that is not empty, with its number, and the first of these that is no comment, if there is one."""
+    first = None
+    for number, text in lines_of(path):
+        if not text.strip():
+            continue
+        first = first or (number, text)
+        if SVM_HMM.match(text) or not text.startswith("#"):  # a label of SVM-hmm and a word may begin so, too
+            return first, text
+    return first, ""
 
 
 def _letters(path: Source) -> tuple[list[np.ndarray], list[list[str]]]:
@@ -147,9 +164,3 @@ def _are_attributes(text: str) -> bool:
     """A label and, between tabs, nothing but names with ``=`` or weights."""
     _, *fields = text.split("\t")
     return bool(fields) and all(ATTRIBUTE.fullmatch(field) for field in filter(None, fields))
-
-
-def _is_conll_u(text: str) -> bool:
-    """A comment such as ``# sent_id = 1``, or the first word of a sentence in ten columns."""
-    fields = text.split("\t")
-    return (text.startswith("# ") and " = " in text) or (len(fields) == CONLL_U_COLUMNS and fields[0] == "1")

@@ -1,11 +1,11 @@
 """Scores of predictions: tokens, chunks, sets, whole sequences, which label is taken for which; and of trees."""
 
-from m3n.scores.attachment import AttachmentScores, attachment_scores
-from m3n.scores.brackets import BracketScores, bracket_scores
+from m3n.scores.attachment import AttachmentScores, attachment_rows, attachment_scores
+from m3n.scores.brackets import BracketScores, bracket_rows, bracket_scores
 from m3n.scores.labels import chunk_scores, confusion, set_scores, token_scores
 from m3n.scores.table import Row, Scores
 
 __all__ = [
-    "AttachmentScores", "BracketScores", "Row", "Scores", "attachment_scores", "bracket_scores", "chunk_scores",
-    "confusion", "set_scores", "token_scores",
+    "AttachmentScores", "BracketScores", "Row", "Scores", "attachment_rows", "attachment_scores", "bracket_rows",
+    "bracket_scores", "chunk_scores", "confusion", "set_scores", "token_scores",
 ]  # fmt: skip

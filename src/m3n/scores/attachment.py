@@ -6,9 +6,12 @@ for ``nsubj``, as the shared tasks on Universal Dependencies do."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from m3n.scores.table import Row, counted_rows
 
 PUNCTUATION = "PUNCT"
 
@@ -36,6 +39,10 @@ class AttachmentScores:
     label_accuracy: float
     exact: float
     exact_labelled: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by its name, ready for JSON."""
+        return asdict(self)
 
     def __str__(self) -> str:
         """A line of percentages."""
@@ -84,6 +91,24 @@ def attachment_scores(
         exact=_share([all(head for head, _ in row) for row in rows]),
         exact_labelled=_share([all(head and label for head, label in row) for row in rows]),
     )
+
+
+def attachment_rows(gold: Sequence[Sequence[Any]], predicted: Sequence[Sequence[Any]]) -> list[Row]:
+    """Precision, recall and F1 of arcs by their labels: an arc is right if head, dependent and label are.
+
+    Parameters
+    ----------
+    gold, predicted : sequences of trees
+        As in ``attachment_scores``.
+    """
+    counts: tuple[Counter[Any], ...] = Counter(), Counter(), Counter()  # in both, predicted, gold
+    for right, other in zip(gold, predicted, strict=True):
+        for a, b in zip(right, other, strict=True):
+            (head, label), (other_head, other_label) = _plain(a, True), _plain(b, True)
+            counts[0][label] += (head, label) == (other_head, other_label)
+            counts[1][other_label] += 1
+            counts[2][label] += 1
+    return counted_rows(*counts)
 
 
 def _compared(

@@ -19,17 +19,37 @@ Reference: Black et al., "A procedure for quantitatively comparing the syntactic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from m3n.io.brackets import ParseTree
+from m3n.scores.table import Row, counted_rows
 
 PUNCTUATION = frozenset({",", ":", "``", "''", ".", "-NONE-"})
 ROOTS = frozenset({"TOP", "ROOT", "S1"})
 SAME = {"PRT": "ADVP"}
 
 Bracket = tuple[str, int, int]
+
+
+class Phrase(NamedTuple):
+    """A label above words.
+
+    Attributes
+    ----------
+    label : str
+        As the tree has it.
+    begin, end : int
+        The words, all of them counted, end exclusive.
+    bracket : tuple or None
+        Label and words as they are compared; None if it does not count.
+    """
+
+    label: str
+    begin: int
+    end: int
+    bracket: Bracket | None
 
 
 @dataclass(frozen=True)
@@ -71,6 +91,10 @@ class BracketScores:
         total = self.predicted + self.gold
         return 2.0 * self.right / total if total else 0.0
 
+    def as_dict(self) -> dict[str, Any]:
+        """Everything by its name, ready for JSON."""
+        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+
     def __str__(self) -> str:
         """One line, in percent."""
         named = {"F1": self.f1, "precision": self.precision, "recall": self.recall, "exact": self.exact}
@@ -98,7 +122,7 @@ def bracket_scores(gold: Sequence[Any], predicted: Sequence[Any]) -> BracketScor
     right = total = found = exact = tags = words = 0
     for i, (one, other) in enumerate(zip(map(ParseTree.of, gold), map(ParseTree.of, predicted), strict=True)):
         _check_words(one, other, i)
-        counted = [tag.label not in PUNCTUATION for tag in one.tags()]
+        counted = words_that_count(one)
         a, b = Counter(brackets(one, counted)), Counter(brackets(other, counted))
         both = (a & b).total()
         right, total, found = right + both, total + a.total(), found + b.total()
@@ -118,24 +142,72 @@ def brackets(tree: ParseTree, counted: Sequence[bool] | None = None) -> list[Bra
     counted : sequence of bool, optional
         Which words count; the default is all but punctuation.
     """
-    counts = [tag.label not in PUNCTUATION for tag in tree.tags()] if counted is None else counted
+    return [phrase.bracket for phrase in phrases(tree, counted) if phrase.bracket is not None]
+
+
+def phrases(tree: ParseTree, counted: Sequence[bool] | None = None) -> list[Phrase]:
+    """The phrases of a tree, those inside before those around them.
+
+    Parameters
+    ----------
+    tree : ParseTree
+        A tree.
+    counted : sequence of bool, optional
+        As in ``brackets``.
+    """
+    counts = words_that_count(tree) if counted is None else counted
     before = [0]
     for count in counts:
         before.append(before[-1] + bool(count))
-    found: list[Bracket] = []
+    found: list[Phrase] = []
     _collect(tree, 0, before, found)
     return found
 
 
-def _collect(tree: ParseTree, begin: int, before: list[int], found: list[Bracket]) -> int:
-    """Add the brackets of a tree from word ``begin`` on; where it ends."""
+def words_that_count(tree: ParseTree) -> list[bool]:
+    """Which words are no punctuation.
+
+    Parameters
+    ----------
+    tree : ParseTree
+        A tree.
+    """
+    return [tag.label not in PUNCTUATION for tag in tree.tags()]
+
+
+def bracket_rows(gold: Sequence[Any], predicted: Sequence[Any]) -> list[Row]:
+    """Precision, recall and F1 of brackets by their labels.
+
+    Parameters
+    ----------
+    gold, predicted : sequences of ParseTree
+        As in ``bracket_scores``.
+    """
+    counts: tuple[Counter[Any], ...] = Counter(), Counter(), Counter()  # in both, predicted, gold
+    for one, other in _compared(gold, predicted):
+        for total, found in zip(counts, (one & other, other, one), strict=True):
+            for (label, _, _), many in found.items():
+                total[label] += many
+    return counted_rows(*counts)
+
+
+def _compared(gold: Sequence[Any], predicted: Sequence[Any]) -> Iterator[tuple[Counter[Bracket], Counter[Bracket]]]:
+    """The brackets of every gold tree, and of the predicted one, with the words that count in the gold tree."""
+    for one, other in zip(map(ParseTree.of, gold), map(ParseTree.of, predicted), strict=True):
+        counted = words_that_count(one)
+        yield Counter(brackets(one, counted)), Counter(brackets(other, counted))
+
+
+def _collect(tree: ParseTree, begin: int, before: list[int], found: list[Phrase]) -> int:
+    """Add the phrases of a tree from word ``begin`` on; where it ends."""
     if tree.is_tag:
         return begin + 1
     end = begin
     for child in tree.children:
         end = _collect(child, end, before, found)
-    if before[end] > before[begin] and tree.label not in ROOTS:
-        found.append((SAME.get(tree.label, tree.label), before[begin], before[end]))
+    counts = before[end] > before[begin] and tree.label not in ROOTS
+    bracket = (SAME.get(tree.label, tree.label), before[begin], before[end]) if counts else None
+    found.append(Phrase(tree.label, begin, end, bracket))
     return end
 
 

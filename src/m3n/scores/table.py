@@ -9,6 +9,7 @@ and 0 where nothing could be counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -220,6 +221,21 @@ def tabulate(pairs: Pairs, labels: Iterable[Any], counts: np.ndarray) -> Scores:
     rows = tuple(Row(label, *_rates(right, said, gold), gold, said) for label, (right, said, gold) in each)
     macro_f1 = sum(row.f1 for row in rows) / max(1, len(rows))
     return Scores(pairs.accuracy, *_rates(*counts.sum(axis=1).tolist()), macro_f1, pairs.sequence_accuracy, rows)
+
+
+def counted_rows(right: Counter[Any], predicted: Counter[Any], gold: Counter[Any]) -> list[Row]:
+    """A row for every label that occurs, from counts of things with this label.
+
+    Parameters
+    ----------
+    right, predicted, gold : Counter
+        How many are in both, were predicted, and are in the gold data.
+    """
+    labels = sorted(set(predicted) | set(gold), key=str)
+    return [
+        Row(label, *_rates(right[label], predicted[label], gold[label]), gold[label], predicted[label])
+        for label in labels
+    ]
 
 
 def _rates(right: int, predicted: int, support: int) -> tuple[float, float, float]:
