@@ -13,7 +13,7 @@ from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import PHRASES
 from m3n.estimators.matrices import linear_scores
 from m3n.estimators.trained import TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, read_weights, resolve_objective
+from m3n.estimators.training import Examples, Setup, read_weights
 from m3n.estimators.treebanks import ParserInputs, Sentence, TreeReader, read_sentences, read_trees
 from m3n.features import NoFeatures, Sparse, Stack, Table
 from m3n.grammars.binary import Binarisation
@@ -30,7 +30,7 @@ DECODERS = ("best", "risk")
 CHOICES = ("refuse", "nearest")
 SURFACE = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
 SPURIOUS = 0.5  # price of a spurious span, where missed ones cost 1
-STRENGTHS = {("spans", True): 15.0, ("spans", False): 3.0, ("rules", True): 1.0, ("rules", False): 1.0}  # by losses
+STRENGTHS = {"spans": 15.0, "rules": 1.0}  # lam in units of 1/n
 HIDDEN = 0.01  # what a right tag is worth beside a right span, where trees must be as near as possible
 
 
@@ -62,8 +62,8 @@ class ConstituencyParser(Trained):
         What ``predict`` looks for: the tree with the highest score, or the tree with the least expected number of
         missed and spurious spans under exp(score).
     lam : float or None
-        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 15/n with "spans", for a "crf" 3/n, and
-        1/n with "rules". The sum of sample weights, if there are any, takes the place of n.
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 15/n with "spans" and 1/n with "rules".
+        The sum of sample weights, if there are any, takes the place of n.
     loss : {"hamming", "normalized_hamming"} or Loss
         Loss of every objective but "crf". "hamming": 1 for a missed labelled span and for a wrong tag, 1/2 for a
         spurious span, as there are more trees with many spans than with few; "normalized_hamming": the same divided by
@@ -247,7 +247,7 @@ class ConstituencyParser(Trained):
         return bound + losses.SpanLoss(spurious=SPURIOUS, normalized=self.loss == "normalized_hamming")
 
     def _usual_strength(self) -> float:
-        return STRENGTHS[self.features, resolve_objective(self.objective).has_loss]
+        return STRENGTHS[self.features]
 
     def _read(self, reader: TreeReader, X: Any, y: Any) -> Examples:
         sentences = read_sentences(X)
