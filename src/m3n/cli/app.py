@@ -57,8 +57,12 @@ def train(
     data: DataFile,
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model.")],
     task: Annotated[
-        str, typer.Option(help="What to learn: sequences, labels (sets of labels, svmlight) or graphs (JSON lines).")
-    ] = "sequences",
+        str | None,
+        typer.Option(
+            help="What to learn: sequences, labels (sets of labels, svmlight), graphs (JSON lines), dependencies "
+            "(CoNLL-U) or phrases (trees in brackets). Default: trees of a file that has some, else sequences."
+        ),
+    ] = None,
     template: Annotated[
         Path | None,
         typer.Option("--template", "-t", help="A CRF++ template file. Default: words, their forms and neighbours."),
@@ -67,20 +71,33 @@ def train(
     report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.")] = None,
     objective: Objective = "margin",
     loss: Annotated[str, typer.Option(help="hamming or normalized_hamming; a CRF has none.")] = "hamming",
-    lam: Annotated[str, typer.Option(help="Weight of the regulariser: a number, or a number/n.")] = "5/n",
+    lam: Annotated[
+        str | None,
+        typer.Option(help="Weight of the regulariser: a number, or a number/n. Default: 5/n; not for trees."),
+    ] = None,
     l1: Annotated[float, typer.Option(help="Weight of an L1 penalty (crf, softmax_margin).", min=0.0)] = 0.0,
     observed_only: Annotated[
         bool, typer.Option("--observed-only", help="Weights only for what occurs: a small model.")
     ] = False,
     constraints: Annotated[str | None, typer.Option(help="iob, iob1, bioes or observed: only valid labels.")] = None,
     solver: Annotated[str, typer.Option(help="NAME or NAME:SETTING=VALUE,...")] = "auto",
-    rtol: Annotated[float, typer.Option(help="Stop when the gap is this part of the objective.", min=0.0)] = 0.05,
+    rtol: Annotated[
+        float | None,
+        typer.Option(help="Stop when the gap is this part of the objective. Default: 0.05, but for trees.", min=0.0),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Stop when the gap is this small.", min=0.0)] = 0.0,
     max_passes: Annotated[float | None, typer.Option(help="Stop after so many passes.", min=0.0)] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this much time.", min=0.0)] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Save the run here every minute; go on there if the file exists.")
     ] = None,
+    order: Annotated[
+        int | None, typer.Option(help="Dependencies: 2 scores pairs of arcs, too. Default: 1.", min=1, max=2)
+    ] = None,
+    crossing: Annotated[bool, typer.Option("--crossing", help="Dependencies: arcs may cross.")] = False,
+    single_root: Annotated[
+        bool, typer.Option("--single-root/--no-single-root", help="Dependencies: one word depends on the root.")
+    ] = True,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
@@ -90,24 +107,31 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from labelled sequences, sets of labels or graphs; write the model and say how near to the optimum it is.
+    """Learn from labelled sequences, sets, graphs or trees; write the model and say how near to the optimum it is.
 
     Ctrl-C ends training early: the best model so far is saved, with its certificate.
     """
     from m3n.cli import train as command
     from m3n.cli.inputs import Reading, templates_for
     from m3n.cli.settings import parse_solver, parse_strength
+    from m3n.cli.trees import task_of
+    from m3n.io.files import hold
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
-    reading = Reading(format, delimiter, label, first_feature)
+    reading = Reading(format, delimiter, label, first_feature, single_root)
+    with blaming("DATA"):
+        source = hold(data)
+        task = task or task_of(source, format, delimiter)
     with blaming("--task"):
         form = command.estimator_for(task)._form
     with blaming("DATA"):
-        found = reading.labelled(data, form)
+        found = reading.labelled(source, form)
+    usual = (None, None) if form.trees else ("5/n", 0.05)  # parsers know better
+    lam, rtol = lam or usual[0], usual[1] if rtol is None else rtol
     with blaming("--lam"):
-        strength = parse_strength(lam, len(found.y or []))
+        strength = None if lam is None else parse_strength(lam, len(found.y or []))
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
@@ -116,7 +140,8 @@ def train(
         "templates": templates, "objective": objective, "loss": loss, "lam": strength, "l1": l1,
         "observed_only": observed_only, "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol,
         "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
-        "random_state": seed,
+        "random_state": seed, "order": order, "projective": False if crossing else None,
+        "single_root": None if single_root else False,
     }  # fmt: skip
     wishes = command.Wishes(model, task, settings, test, report, json, quiet)
     with blaming("train"), compilation_shown(not (json or quiet)):
@@ -142,7 +167,8 @@ def predict(
 ) -> None:
     """Label new examples: the columns of the file and one more, or the labels alone for other formats.
 
-    Label sets: svmlight files, a line of labels each. Graphs: JSON lines.
+    Label sets: svmlight files, a line of labels each. Graphs: JSON lines. Dependencies: CoNLL-U with new heads and
+    relations. Phrases: trees in brackets, for such a file or for plain text with a sentence on every line.
     """
     from m3n.cli import predict as command
     from m3n.cli.inputs import Reading
@@ -171,14 +197,21 @@ def evaluate(
     first_feature: FirstFeature = None,
     json: Json = False,
 ) -> None:
-    """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets."""
+    """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets.
+
+    Trees: words with the right head and label (UAS, LAS), with and without punctuation; brackets as EVALB counts them.
+    """
     from m3n.cli import evaluate as command
     from m3n.cli.inputs import Reading
 
     with blaming("--model"):
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
-        gold, found = command.labels_of(data, fitted, Reading(format, delimiter, label, first_feature))
+        reading = Reading(format, delimiter, label, first_feature)
+        if fitted is not None and command.form_of(fitted).trees:
+            command.run_trees(data, fitted, reading, json)
+            return
+        gold, found = command.labels_of(data, fitted, reading)
     with blaming("--scheme"):
         command.run(gold, found, scheme, json, fitted)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import console, print_json
+from m3n.cli.trees import rows_of, scores_of, table_of
 from m3n.estimators.forms import SETS, form_of
 from m3n.io import Sentences, read_columns
 from m3n.io.files import name_of
@@ -62,3 +64,31 @@ def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: boo
     for name, score in reversed(scores.items()):
         out.print(f"\n{name}: precision {score.precision:.2%}, recall {score.recall:.2%}, F1 {score.f1:.2%}")
         out.print(score.text(form.position, form.example))
+
+
+def run_trees(path: Path, model: Any, reading: Reading, as_json: bool) -> None:
+    """Print the scores of a parser.
+
+    Parameters
+    ----------
+    path : Path
+        Sentences with their trees.
+    model : estimator
+        The parser.
+    reading : Reading
+        How to read the data.
+    as_json : bool
+        Whether to print JSON.
+    """
+    reading = replace(reading, single_root=getattr(model, "single_root", True))
+    data, form = reading.for_model(path, model, scored=True), form_of(model)
+    found = model.predict(data.X)
+    scores = scores_of(form, data.y, found, data.X)
+    if as_json:
+        rows = [asdict(row) for row in rows_of(form, data.y, found)]
+        print_json({name: score.as_dict() for name, score in scores.items()} | {"labels": rows})
+        return
+    out = console()
+    for name, score in scores.items():
+        out.print(f"{name}: {score}")
+    out.print(f"\n{table_of(form, data.y, found)}")

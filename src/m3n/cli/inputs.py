@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from m3n.cli.trees import read_trees
 from m3n.estimators.forms import GRAPHS, SEQUENCES, SETS, Form, form_of
 from m3n.estimators.graph_inputs import GraphReader
 from m3n.estimators.inputs import SequenceReader
@@ -34,12 +35,15 @@ class Reading:
         The column of the label.
     first_feature : int or None
         The number of the first feature, for sets of labels; None looks whether 0 occurs.
+    single_root : bool
+        Whether a dependency tree with a second root is refused.
     """
 
     format: str | None = None
     delimiter: str | None = None
     label: int = -1
     first_feature: int | None = None
+    single_root: bool = True
 
     def labelled(self, path: Source, form: Form = SEQUENCES, like: Data | None = None) -> Data:
         """The examples of a file with labels.
@@ -53,6 +57,8 @@ class Reading:
         like : Data, optional
             Other examples, as many features as which these must have.
         """
+        if form.trees:
+            return self._trees(path, form, gold=True)
         width, labels, reader = None, None, GraphReader()
         if like is not None:
             width, labels = width_of(like.X), set(chain.from_iterable(like.y or []))
@@ -75,23 +81,38 @@ class Reading:
         scored : bool
             Whether labels are wanted, to compare others with them.
         """
+        form = form_of(model)
+        if form.trees:
+            return self._trees(path, form, gold=scored)
         labels = model.classes_.tolist() if scored else None
-        data = self._others(path, form_of(model), model.n_features_in_, labels, model.reader_)
+        data = self._others(path, form, model.n_features_in_, labels, model.reader_)
         data = data or self._sequences(path, model.reader_)
         return _with_labels(data, path, "compare with") if scored else data
+
+    def _trees(self, path: Source, form: Form, gold: bool) -> Data:
+        """Sentences, and their trees if these are wanted."""
+        self._check_columns(form)
+        return read_trees(path, form, self.format, self.single_root, gold)
+
+    def _check_features(self, form: Form) -> None:
+        if self.first_feature is not None and form is not SETS:
+            raise ValueError(f"--first-feature is for sets of labels, not for {form.kind}")
+
+    def _check_columns(self, form: Form) -> None:
+        self._check_features(form)
+        if self.delimiter is not None or self.label != -1:
+            raise ValueError(f"--delimiter and --label are for columns, and {form.kind} have none")
 
     def _others(self, path: Source, form: Form, width: int | None, labels: Any, reader: GraphReader) -> Data | None:
         """Sets of labels, or graphs; None for sequences."""
         if not form.files:
             raise ValueError(f"the model takes {form.inputs}, which no file holds; call its predict(X) in Python")
-        if self.first_feature is not None and form is not SETS:
-            raise ValueError(f"--first-feature is for sets of labels, not for {form.kind}")
         if form not in FORMATS:
+            self._check_features(form)
             return None
         if self.format not in (None, FORMATS[form]):
             raise ValueError(f"{form.kind} come in the format {FORMATS[form]}, not {self.format}")
-        if self.delimiter is not None or self.label != -1:
-            raise ValueError(f"--delimiter and --label are for columns, and {form.kind} have none")
+        self._check_columns(form)
         if form is GRAPHS:
             return Data(*read_graphs(path, reader.read_one), FORMATS[form])
         return Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), FORMATS[form])

@@ -29,12 +29,16 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
         Whether to print JSON.
     """
     known = summary(model)
-    weights = top_weights(model, top) if top and model._linear else {name: [] for name in known["labels"]}
+    weights = (
+        top_weights(model, top)
+        if top and model._linear and model._has_weights
+        else {name: [] for name in known["labels"]}
+    )
     if label is not None:
-        named = {str(name): name for name in weights}
-        if label not in named:
-            raise ValueError(f"the model does not know the label {label!r}; it knows {', '.join(named)}")
-        weights = {named[label]: weights[named[label]]}
+        labels = {str(name): name for name in weights}
+        if label not in labels:
+            raise ValueError(f"the model does not know the label {label!r}; it knows {', '.join(labels)}")
+        weights = {labels[label]: weights[labels[label]]}
     if as_json:
         print_json(known | {"weights": {str(name): listed for name, listed in weights.items()}, **_tables(model)})
         return

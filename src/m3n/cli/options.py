@@ -23,8 +23,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets. "
-        "Default: what the file looks like.",
+        help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets, conllu or "
+        "brackets for trees. Default: what the file looks like.",
     ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="What separates columns. Default: blanks and tabs.")]

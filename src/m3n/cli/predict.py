@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from m3n.cli.trees import write_trees
 from m3n.estimators.forms import GRAPHS, SETS, form_of
 from m3n.io import Data, Sentences, write_columns
 from m3n.io.files import write_text
@@ -42,6 +43,11 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
     wanted : Wanted
         What to write.
     """
+    if form_of(model).trees:
+        if wanted.confidence:
+            raise ValueError("--confidence is for labels; --marginals --json shows probabilities of arcs and spans")
+        write_trees(model, data, output, wanted.n_best, wanted.marginals, wanted.json)
+        return
     if wanted.n_best > 1:
         answers = _best(model, data, wanted.n_best)
         write_text(output, _best_json(answers) if wanted.json else _best_lines(data, answers))

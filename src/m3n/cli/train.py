@@ -10,13 +10,18 @@ from typing import Any
 
 from m3n.cli.inputs import all_scores
 from m3n.cli.options import INTERRUPTED, console, print_json
-from m3n.estimators import GraphLabeler, MultilabelClassifier, SequenceTagger
+from m3n.cli.trees import scores_of
+from m3n.estimators import ConstituencyParser, DependencyParser, GraphLabeler, MultilabelClassifier, SequenceTagger
 from m3n.estimators.forms import form_of
 from m3n.io import Data
 from m3n.run.loop import Status
 from m3n.scores import Scores
 
-TASKS: dict[str, Any] = {"sequences": SequenceTagger, "labels": MultilabelClassifier, "graphs": GraphLabeler}
+TASKS: dict[str, Any] = {
+    "sequences": SequenceTagger, "labels": MultilabelClassifier, "graphs": GraphLabeler,
+    "dependencies": DependencyParser, "phrases": ConstituencyParser,
+}  # fmt: skip
+OPTIONS = {"projective": "crossing", "single_root": "no-single-root"}  # settings with options of another name
 
 
 @dataclass(frozen=True)
@@ -64,15 +69,17 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     model = _estimator(wishes, verbose)
     form = form_of(model)
     if shown:
-        labels = sum(map(len, data.y or []))
-        out.print(f"{len(data.y or []):,} {form.example}s with {labels:,} labels to learn from ({data.format})")
+        labels, what = sum(map(len, data.X if form.trees else data.y or [])), "words" if form.trees else "labels"
+        out.print(f"{len(data.y or []):,} {form.example}s with {labels:,} {what} to learn from ({data.format})")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         model.fit(data.X, data.y)
     model.save(wishes.model)
     trained = time.perf_counter() - begin
-    scores: dict[str, Scores] = {}
-    if held_out is not None:
+    scores: dict[str, Any] = {}
+    if held_out is not None and form.trees:
+        scores = scores_of(form, held_out.y, model.predict(held_out.X), held_out.X)
+    elif held_out is not None:
         found, _ = model._answers(held_out.X, marginals=False)
         scores = all_scores(held_out.y or [], found, model=model)
     if wishes.report is not None:
@@ -91,13 +98,15 @@ def _estimator(wishes: Wishes, verbose: bool) -> Any:
     """The estimator of the task, with the settings that it has; others must be those of nobody who asked for them."""
     kind = estimator_for(wishes.task)
     known = kind._parameter_names()
-    strange = [name for name, value in wishes.settings.items() if name not in known and value]
+    given = {name: value for name, value in wishes.settings.items() if value is not None}
+    strange = [name for name, value in given.items() if name not in known and (value or name in OPTIONS)]
     if strange:
-        raise ValueError(f"--{strange[0].replace('_', '-')} is not for --task {wishes.task}; leave it away")
-    return kind(verbose=verbose, **{name: value for name, value in wishes.settings.items() if name in known})
+        option = OPTIONS.get(strange[0], strange[0].replace("_", "-"))
+        raise ValueError(f"--{option} is not for --task {wishes.task}; leave it away")
+    return kind(verbose=verbose, **{name: value for name, value in given.items() if name in known})
 
 
-def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> dict[str, Any]:
+def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any]) -> dict[str, Any]:
     known, last = model.certificate_, model.trace_[-1]
     return {
         "model": str(wishes.model),
@@ -115,7 +124,7 @@ def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Score
     }
 
 
-def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str, Scores]) -> None:
+def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any]) -> None:
     known, status = model.certificate_, model.status_
     share = known.gap / known.primal if known.primal > 0 else 0.0
     out.print(
@@ -132,7 +141,12 @@ def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str
     )
     out.print(f"Model: {wishes.model}")
     for name, score in scores.items():
-        what = f"chunk F1 {score.f1:.2%}" if name == "chunks" else f"labels right {score.accuracy:.2%}"
-        out.print(f"{wishes.test}: {what}")
+        out.print(f"{wishes.test}: {_said(name, score)}")
     if wishes.report is not None:
         out.print(f"Report: {wishes.report}")
+
+
+def _said(name: str, score: Any) -> str:
+    if not isinstance(score, Scores):
+        return f"{score}" if name in ("words", "brackets") else f"{name}: {score}"
+    return f"chunk F1 {score.f1:.2%}" if name == "chunks" else f"labels right {score.accuracy:.2%}"

@@ -127,6 +127,7 @@ class DependencyParser(Trained):
     )  # fmt: skip
     _reader = WordReader
     _form = ARCS
+    _has_names = False  # hashed features have none
     _groups = GROUPS
     _weight_names = WEIGHTS
     _strength = 30.0

@@ -8,9 +8,9 @@
     Phrases     sentence    word        its part of speech                      ConstituencyParser
     Arcs        sentence    word        label of the arc to its head            DependencyParser
 
-Right and predicted outputs of all of them have one form: a list of labels per example; outputs that are trees have their
-labels beside what they are. An estimator declares its form; models of others are taken for taggers of sequences, and
-may have fewer methods.
+Right and predicted outputs of all of them have one form: a list of labels per example; outputs that are trees have
+their labels beside what they are. An estimator declares its form; models of others are taken for taggers of sequences,
+and may have fewer methods.
 """
 
 from __future__ import annotations

@@ -77,6 +77,8 @@ def top_weights(model: Any, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
         raise ValueError(f"k must be a positive whole number, got {k!r}")
     if not model._linear:
         raise ValueError("a kernel model has no weights of attributes; look at its kernel_model_ or at explain(x)")
+    if not model._has_names:
+        raise ValueError(f"the weights of a {type(model).__name__} have no names; look at explain(x)")
     return extreme_weights(model.coef_, model.classes_.tolist(), attribute_names(model), k)
 
 

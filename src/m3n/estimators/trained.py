@@ -177,6 +177,7 @@ class Trained(Declared, ABC):
 
     _form: ClassVar[Form] = SEQUENCES
     _has_weights: ClassVar[bool] = True
+    _has_names: ClassVar[bool] = True  # of attributes, beside its weights
     _reader: ClassVar[Any]  # the class of what reads X
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
     _strength: ClassVar[float] = 1.0  # lam in units of 1/n, where none is given

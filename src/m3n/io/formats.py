@@ -29,7 +29,8 @@ FORMATS = ("columns", "letters", "attributes", "svm_hmm", "json_lines")
 TREES = {
     "conllu": "CoNLL-U, dependency trees: m3n.io.read_conllu reads it for a DependencyParser (m3n train --task "
     "dependencies); to tag words, take out comments and name columns and label (--format columns --label 3)",
-    "brackets": "trees in brackets: m3n.io.read_brackets reads them for a ConstituencyParser (m3n train --task phrases)",
+    "brackets": "trees in brackets: m3n.io.read_brackets reads them for a ConstituencyParser (m3n train "
+    "--task phrases)",
 }
 
 

@@ -21,6 +21,7 @@ from m3n.io.sentences import numbered
 
 Label = Any  # str or int
 Labels = Sequence[Sequence[Label]]
+HEADER = ["", "precision", "recall", "F1", "gold", "predicted"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +200,7 @@ class Scores:
         """
         total = Row("all", self.precision, self.recall, self.f1, *_totals(self.rows))
         lines = [_cells(row) for row in self.rows] + [_cells(total)]
-        table = _aligned([["", "precision", "recall", "F1", "gold", "predicted"], *lines])
+        table = _aligned([HEADER, *lines])
         shares = {f"{position}s": self.accuracy, f"{example}s": self.sequence_accuracy}
         right = ", ".join(f"{name} {share:.2%}" for name, share in shares.items())
         return "\n".join([*table, f"right: {right}; mean F1 of the rows {100 * self.macro_f1:.2f}"])
@@ -236,6 +237,17 @@ def counted_rows(right: Counter[Any], predicted: Counter[Any], gold: Counter[Any
         Row(label, *_rates(right[label], predicted[label], gold[label]), gold[label], predicted[label])
         for label in labels
     ]
+
+
+def rows_text(rows: Sequence[Row]) -> str:
+    """Rows as a table for people.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        The rows.
+    """
+    return "\n".join(_aligned([HEADER, *map(_cells, rows)]))
 
 
 def _rates(right: int, predicted: int, support: int) -> tuple[float, float, float]:
