@@ -19,8 +19,8 @@ import m3n.compat.sklearn_crfsuite
 ROOT = Path(__file__).parent.parent
 
 NAMES = {
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "GraphLabeler", "MissingOracle",
-    "MultilabelClassifier",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
+    "GraphLabeler", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",

@@ -29,11 +29,8 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
         Whether to print JSON.
     """
     known = summary(model)
-    weights = (
-        top_weights(model, top)
-        if top and model._linear and model._has_weights
-        else {name: [] for name in known["labels"]}
-    )
+    named = top and model._linear and model._has_names
+    weights = top_weights(model, top) if named else {name: [] for name in known["labels"]}
     if label is not None:
         labels = {str(name): name for name in weights}
         if label not in labels:
