@@ -3,7 +3,7 @@
 from m3n.estimators.approximation import ApproximationReport
 from m3n.estimators.constituency_parser import ConstituencyParser
 from m3n.estimators.dependency_parser import DependencyParser
-from m3n.estimators.explanation import Contribution, Explanation, Position
+from m3n.estimators.explanation import Contribution, Explanation, Position, TreeExplanation
 from m3n.estimators.graph_inputs import grid_graph
 from m3n.estimators.graph_labeler import GraphLabeler, Labelled
 from m3n.estimators.kernel_scores import Support, Transformed
@@ -16,5 +16,5 @@ from m3n.estimators.sequence_tagger import SequenceTagger
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
     "Labelled", "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed",
-    "grid_graph", "load", "summary", "top_weights",
+    "TreeExplanation", "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip
