@@ -75,6 +75,10 @@ class Form:
         ranked = getattr(model, "predict_k_best", None)
         return [] if ranked is None else ranked(X, 2)
 
+    def given(self, y: Any, length: int) -> list[Any]:
+        """The right outputs, as ``predict`` writes them."""
+        return list(self.rows(y, length))
+
     def class_of(self, label: Any, model: Any) -> Any:
         """The class whose probability is that of a label."""
         return label
@@ -147,10 +151,6 @@ class Trees(Form):
 
     def runners_up(self, model: Any, X: Any) -> list[list[tuple[Any, ...]]]:
         return []  # the second best tree often has the same labels
-
-    def given(self, y: Any, length: int) -> list[Any]:
-        """The right trees, as ``predict`` writes them."""
-        return list(self.rows(y, length))
 
     def labels(self, tree: Any) -> list[Any]:
         """The labels of the words of a tree."""

@@ -131,7 +131,10 @@ class Codes(InPlace):
         return CodedRows(self.pointers, self.codes, bases, np.ones(rows), (self.firsts,), self.masks)
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        parts = np.arange(self.shapes[0][0])[rows[0]]
+        own = rows[0]
+        parts = (
+            np.arange(*own.indices(self.shapes[0][0])) if isinstance(own, slice) else np.arange(self.shapes[0][0])[own]
+        )
         row = np.searchsorted(self.firsts, parts, side="right") - 1
         chosen = row[parts == self.firsts[row]]  # parts of a row are chosen together
         counts = np.diff(self.pointers)[chosen]

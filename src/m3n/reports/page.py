@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.forms import form_of
 from m3n.io.files import write_atomically
 from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
 from m3n.reports.quality import Outcome, confusions, predict, scores, unseen
 from m3n.reports.training import Training, explanation, settings, verdict, versions
+from m3n.reports.trees import drawings
 from m3n.reports.weights import attributes, transitions
 from m3n.run.loop import Result
 
@@ -75,7 +77,7 @@ def report(
     result : Result or None
         The outcome of ``minimize``; None takes what the model has kept of its training.
     model : estimator
-        A fitted ``SequenceTagger``, ``SegmentTagger``, ``GraphLabeler`` or ``MultilabelClassifier``.
+        A fitted one: a tagger, labeler, classifier or parser.
     X : inputs
         Examples as ``model.predict`` takes them, best such that were not in the training data.
     y : outputs
@@ -113,6 +115,7 @@ def report(
         Section("confusion", "Confusion matrix", confusions(outcome)),
         Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
         Section("weights", "Weights of attributes", attributes(model, outcome.gold)),
+        *([Section("trees", "Trees", drawings(model, X, y))] if form_of(model).trees else []),
         Section("examples", "Hardest examples", hardest(outcome, model, X)),
         Section("settings", "Settings and versions", settings(result, model, training, outcome)),
     ]
