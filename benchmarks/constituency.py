@@ -6,7 +6,7 @@ conventions. A difference comes with the interval that holds 95 % of the differe
 with replacement, the same for both parsers.
 
 As only few test sentences are short, those of at most 15 words of the whole sample are parsed by ten grammars, each of
-nine tenths of the files.
+the short sentences of nine tenths of the files. Frequencies there are those of the better grammar, v=2 h=1.
 """
 
 from __future__ import annotations
