@@ -122,8 +122,6 @@ def test_formats_are_told_by_content(tmp_path, text, kind):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# sent_id = 1\n", "line 1: this looks like CoNLL-U"),
-        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n", "line 1: this looks like CoNLL-U"),
         ("\nword\n", "line 2: neither letter.data"),
         ("\n \n", "is empty"),
     ],
@@ -132,6 +130,29 @@ def test_unknown_formats_are_refused(tmp_path, text, message):
     (tmp_path / "file").write_text(text)
     with pytest.raises(DataFileError, match=message):
         detect(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "remedy"),
+    [
+        ("# sent_id = 1\n1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n", "conllu", "read_conllu"),
+        ("1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_\n", "conllu", "read_conllu"),
+        ("1-2\tdon't\t_\t_\t_\t_\t_\t_\t_\t_\n", "conllu", "read_conllu"),
+        ("(S (NP (PRP it)) (VP (VBZ rains)))\n", "brackets", "read_brackets"),
+        ("( (S\n    (NP (PRP it))\n    (VP (VBZ rains))))\n", "brackets", "read_brackets"),
+    ],
+)
+def test_trees_are_recognised_and_sent_to_their_readers(tmp_path, text, kind, remedy):
+    (tmp_path / "file").write_text(text)
+    assert detect(tmp_path / "file") == kind
+    with pytest.raises(DataFileError, match=remedy):
+        read_sequences(tmp_path / "file")
+
+
+@pytest.mark.parametrize("text", ["( PUNCT O\nword NN O\n", "(S NP O\n", "1\ttwo\tO\n", "# NN O\na DT O\n"])
+def test_columns_that_look_a_little_like_trees(tmp_path, text):
+    (tmp_path / "file").write_text(text)
+    assert detect(tmp_path / "file") == "columns"
 
 
 def test_mistakes_are_named(tmp_path):
