@@ -145,6 +145,7 @@ def blocks(path):
         "CONTRIBUTING.md",
         "docs/index.md",
         "docs/choosing.md",
+        "docs/parsing.md",
         "docs/comparing.md",
         "docs/decoding.md",
         "docs/extending.md",
