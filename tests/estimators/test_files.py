@@ -171,4 +171,8 @@ def test_names_of_sizes_agree():
     for kind in KINDS.values():
         named = list(itertools.chain.from_iterable(entry.shape for entry in kind._arrays()))
         others = {size for size in named if isinstance(size, str)} - {"labels", "attributes", "pairs"}
-        assert others <= {"lengths", "scored", "rules", "rule_classes", "begins", "splits", "ends", "spans", "phrases"}
+        assert others <= {
+            "lengths", "scored", "rules", "rule_classes", "begins", "splits", "ends", "spans", "phrases", "arc weights",
+            "label weights", "sibling weights", "grandchild weights", "filter weights", "kinds", "kinds and one",
+            "listed",
+        }  # fmt: skip

@@ -15,6 +15,7 @@ from m3n.estimators.arc_labels import ArcLabels
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.explanation import TreeExplanation
+from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import ARCS
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.projective import lifted
@@ -41,6 +42,7 @@ WEIGHTS = {"arcs": "coef_", "labels": "label_coef_", "siblings": "sibling_coef_"
 SECOND = ("siblings", "grandchildren")
 NO_LABELS = np.array([""])  # the classes of trees without labels
 FILTER = {1: 1e-3, 2: 1e-2}  # by order
+FILTER_BITS = 18  # at most
 AT_ONCE = 1_000_000  # arcs that are looked at together, so that memory does not grow with the number of sentences
 Structure = ProjectiveTree | NonProjectiveTree
 
@@ -307,6 +309,21 @@ class DependencyParser(Trained):
         found = zip(self._kinds(labelled), split_weights(features, w), strict=True)
         return {name: np.zeros(0) for name in WEIGHTS.values()} | {WEIGHTS[kind]: piece for kind, piece in found}
 
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"lifted": self.lifted_}, {}
+
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        fitted, templates = content.fitted, self._templates
+        kinds = self._kinds(len(fitted["classes_"]) > 1)
+        for kind, name in WEIGHTS.items():
+            check_shape(name, fitted[name], (templates.arcs.dim if kind in kinds else 0,))
+        check_shape("filter_coef_", fitted["filter_coef_"], (templates.filter.dim if self._share else 0,))
+        keys, first, listed = (fitted[name] for name in ("label_kinds_", "label_firsts_", "label_lists_"))
+        check_shape("label_firsts_", first, (len(keys) + 1,))
+        if first[0] != 0 or first[-1] != len(listed) or (np.diff(first) < 0).any() or (np.diff(keys) <= 0).any():
+            raise ValueError("label_kinds_, label_firsts_ and label_lists_ do not fit together")
+        return {"lifted_": int(content.meta["lifted"])}
+
     def _bound_loss(self, classes: np.ndarray) -> losses.Loss | None:
         if not resolve_objective(self.objective).has_loss or not isinstance(self.loss, str):
             return super()._bound_loss(classes)
@@ -322,7 +339,7 @@ class DependencyParser(Trained):
 
     @property
     def _templates(self) -> ArcTemplates:
-        return ArcTemplates(self.bits)
+        return ArcTemplates(self.bits, min(self.bits, FILTER_BITS))
 
     @property
     def _share(self) -> float:
