@@ -48,7 +48,8 @@ class ConstituencyParser(Trained):
         ends, with its label.
     vertical, horizontal : int
         How much rules remember: the labels of a phrase and of those around it (1 or more), and how many labels to the
-        left the rest of a phrase knows (0 or more).
+        left the rest of a phrase knows (0 or more). Surface features make up for a short memory; with "rules" alone
+        take ``vertical=2, horizontal=1``.
     rare_rules : int
         Rules that occur less often in the training trees are left out.
     rare_words : int
