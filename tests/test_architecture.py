@@ -21,6 +21,7 @@ RANKS = {
     "datasets": 2,
     "scores": 2,  # of labels; chunks are read by io
     "grammars": 3,  # read from trees of io, for structures, with templates of features
+    "alignment": 3,  # learnt from sentence pairs, for features of links
     "problem": 3,
     "checks": 4,
     "solvers": 4,
