@@ -7,9 +7,10 @@
     Sets        example     label       the label's name, or that it is off     MultilabelClassifier
     Phrases     sentence    word        its part of speech                      ConstituencyParser
     Arcs        sentence    word        label of the arc to its head            DependencyParser
+    Alignments  pair        link        the link itself                         WordAligner, HMMAligner
 
 Right and predicted outputs of all of them have one form: a list of labels per example; outputs that are trees have
-their labels beside what they are. An estimator declares its form; models of others are taken for taggers of sequences,
+their labels beside what they are, and links, of which there are as many as there are, are compared as sets. An estimator declares its form; models of others are taken for taggers of sequences,
 and may have fewer methods.
 """
 
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from m3n.estimators.segments import to_iob
+from m3n.io.alignments import Alignment
 from m3n.io.brackets import ParseTree
 
 OFF = "(off)"
@@ -189,7 +191,28 @@ class Arcs(Trees):
         return found if any(tag for tags in found for tag in tags) else None
 
 
+class Alignments(Form):
+    """Links between the words of sentence pairs."""
+
+    kind, example, position, inputs = "alignments", "pair", "link", "pairs of source words and target words"
+    named, exclusive, table = False, False, None
+
+    def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
+        return [sorted(alignment.sure) for alignment in self.given(y, len(predicted))]
+
+    def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
+        source, target = X[i]
+        return [f"{source[a]} – {target[b]}" for a, b in predicted[i]]
+
+    def runners_up(self, model: Any, X: Any) -> list[list[tuple[Any, ...]]]:
+        return []
+
+    def given(self, y: Any, length: int) -> list[Any]:
+        return [Alignment.of(links) for links in self.rows(y, length)]
+
+
 SEQUENCES, SEGMENTS, GRAPHS, SETS, PHRASES, ARCS = Form(), Segments(), Graphs(), Sets(), Phrases(), Arcs()
+ALIGNMENTS = Alignments()
 
 
 def form_of(model: Any) -> Form:

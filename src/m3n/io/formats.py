@@ -22,15 +22,18 @@ from m3n.io.svmlight import read_svm_hmm
 CONLL_U = re.compile(r"\d+([-.]\d+)?(\t[^\t]*){9}")  # a word, a multiword token or an empty node
 COMMENT = re.compile(r"# *\S.* = ")  # such as ``# sent_id = 1``
 TREE = re.compile(r"\s*(\(\s*\([^\s()]|\([^\s()]+\s*(\(|[^\s()]+\s*\)|$))")  # how a tree begins; a word ( has a label
+PARALLEL = re.compile(r"\s*\S.*\s\|\|\|\s+\S")  # words of a sentence, and of its translation
 SVM_HMM = re.compile(r"\S+\s+qid:\d+(\s|$)")
 ATTRIBUTE = re.compile(r".+=.*|.+[^\\]:[-+.\deE]+")
 FORMATS = ("columns", "letters", "attributes", "svm_hmm", "json_lines")
-# what holds trees: how it is called, who learns from it, and what else can be done with it
-TREES = {
+# what holds no labels of tokens: how it is called, who learns from it, and what else can be done with it
+OTHERS = {
     "conllu": "CoNLL-U, dependency trees: m3n.io.read_conllu reads it for a DependencyParser (m3n train --task "
     "dependencies); to tag words, take out comments and name columns and label (--format columns --label 3)",
     "brackets": "trees in brackets: m3n.io.read_brackets reads them for a ConstituencyParser (m3n train "
     "--task phrases)",
+    "parallel": "sentence pairs: m3n.io.read_parallel reads them for a WordAligner, if they have links (m3n train "
+    "--task alignments), or for an HMMAligner (m3n align)",
 }
 
 
@@ -85,8 +88,8 @@ def read_sequences(
         format = format or "columns"  # no other format has one
     source = hold(path) if format is None else path
     kind = format or detect(source, labelled)
-    if kind in TREES:
-        raise DataFileError(f"{name_of(source)} holds no labels of sequences: it is {TREES[kind]}")
+    if kind in OTHERS:
+        raise DataFileError(f"{name_of(source)} holds no labels of sequences: it is {OTHERS[kind]}")
     if kind == "columns":
         sentences = read_columns(source, labelled, delimiter=delimiter, label=label, document=document)
         return Data(sentences, sentences.labels if labelled else None, kind)
@@ -96,7 +99,7 @@ def read_sequences(
 
 
 def detect(path: Source, labelled: bool = True) -> str:
-    """Name the format of a file: one of sequences, as ``read_sequences`` takes them, or "conllu" or "brackets".
+    """Name the format of a file: one of ``read_sequences``, or "conllu", "brackets" or "parallel".
 
     Parameters
     ----------
@@ -119,13 +122,15 @@ def detect(path: Source, labelled: bool = True) -> str:
         return "json_lines"
     if COMMENT.match(text) or CONLL_U.fullmatch(body):
         return "conllu"
+    if PARALLEL.match(text):
+        return "parallel"
     if TREE.match(text) or (labelled and text.strip() == "("):
         return "brackets"
     if _are_attributes(text):
         return "attributes"
     if len(text.split()) < 1 + labelled:
         what = "neither letter.data (134 columns between tabs) nor a column file (word, ..., label between spaces)"
-        raise DataFileError.at(path, number, f"{what}, nor CRFsuite's attributes, SVM-hmm, JSON lines or trees")
+        raise DataFileError.at(path, number, f"{what}, nor CRFsuite's attributes, SVM-hmm, JSON lines, trees or pairs")
     return "columns"
 
 
