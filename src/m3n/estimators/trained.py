@@ -287,8 +287,8 @@ class Trained(Declared, ABC):
         return Problem(
             setup.structure,
             setup.features,
-            examples.outputs,
-            loss=self._bound_loss(examples.classes),
+            examples.outputs if setup.outputs is None else setup.outputs,
+            loss=self._bound_loss(examples.classes) if setup.loss is None or not objective.has_loss else setup.loss,
             lam=lam / setup.scale,
             l1=self.l1,
             sample_weight=examples.weights if setup.weights is None else setup.weights,

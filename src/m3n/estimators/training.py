@@ -158,6 +158,8 @@ class Setup:
     learnt: dict[str, Any] = field(default_factory=dict)  # attributes of the model
     weights: np.ndarray | None = None  # weights of the structure's examples, if these are not those that were given
     scale: float = 1.0  # the objective is so many times that of the problem: where a structure takes examples apart
+    outputs: Any = None  # those of the structure's examples, if these are not the ones that were read
+    loss: losses.Loss | None = None  # what wrong outputs cost, if the examples settle that
 
 
 def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.ndarray | None:
