@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 
 
 class LinkTable(NamedTuple):
@@ -16,7 +16,7 @@ class LinkTable(NamedTuple):
     barred: np.ndarray  # (links,) bool; () if none is
 
 
-@inner
+@borrowing
 def is_barred(table, i, link):
     """Whether example i must not have a link, numbered within it."""
     return table.barred.shape[0] > 0 and table.barred[table.pairs[i] + link]

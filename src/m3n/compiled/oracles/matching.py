@@ -8,9 +8,9 @@ after another. Each time potentials u_i, v_j prove that the links so far are the
     r_ij = p_ij - u_i - v_j  is >= 0 for links that are not used, <= 0 for those that are,   -s_i - u_i >= 0,
     v_j <= 0, and v_j = 0 where column j has a free slot.
 
-A new slot starts a path from its row (Dijkstra's algorithm with the lengths r): a row leads to columns by links that are
-not used, a full column to the rows of its links, which give them up. A path ends at a column with a free slot, or where
-a row takes its null part, which is preferred. With D what was reached is away, and E the length of the path,
+A new slot starts a path from its row (Dijkstra's algorithm with the lengths r): a row leads to columns by links that
+are not used, a full column to the rows of its links, which give them up. A path ends at a column with a free slot, or
+where a row takes its null part, which is preferred. With D what was reached is away, and E the length of the path,
 
     u_i += max(E - D_i, 0),   v_j -= max(E - D_j, 0).
 
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing, inner
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.links import LinkTable, is_barred
 from m3n.compiled.primitives.arrays import largest
@@ -50,18 +50,28 @@ class FertileSpace(NamedTuple):
     column_slots: int
 
 
+class Frame(NamedTuple):
+    """One example, turned so that it has no more rows than columns: rows find free slots close by."""
+
+    rows: int
+    columns: int
+    row_slots: int
+    column_slots: int
+    turned: bool
+
+
 class MatchingScratch(NamedTuple):
-    """Memory for one sweep; m and n are the most rows and columns."""
+    """Memory for one sweep; m and n are the most rows and columns of a frame."""
 
     price: np.ndarray  # (m * n,) of a link
     open: np.ndarray  # (m * n,) the same of links that are not used, inf of others
     null: np.ndarray  # (m,) price of the null part of a row
     u: np.ndarray  # (m,)
     v: np.ndarray  # (n,)
-    holders: np.ndarray  # (n, column slots) rows of the links of a column
-    counts: np.ndarray  # (n,) number of its links
     row_length: np.ndarray  # (m,) D_i
     column_length: np.ndarray  # (n,) D_j
+    holders: np.ndarray  # (n, column slots) rows of the links of a column
+    counts: np.ndarray  # (n,) number of its links
     row_from: np.ndarray  # (m,) column that leads to a row
     column_from: np.ndarray  # (n,) row that leads to a column
     reached: np.ndarray  # (m,) rows, those with final lengths first
@@ -74,60 +84,76 @@ class MatchingScratch(NamedTuple):
 def matching_scratch(space):
     """Memory for one sweep."""
     m, n = largest(space.table.rows), largest(space.table.columns)
-    links, rows, columns = np.empty((2, m * n)), np.empty((3, m)), np.empty((2, n))
-    row_numbers, column_numbers = np.empty((3, m), np.int64), np.empty((3, n), np.int64)
-    holders = np.empty((n, min(space.column_slots, m)), np.int64)
+    most = max(m, n)
+    links, vectors, numbers = np.empty((2, m * n)), np.empty((5, most)), np.empty((6, most), np.int64)
+    holders = np.empty((most, min(max(space.row_slots, space.column_slots), most)), np.int64)
     return MatchingScratch(
-        links[0], links[1], rows[0], rows[1], columns[0], holders, column_numbers[0], rows[2], columns[1],
-        row_numbers[0], column_numbers[1], row_numbers[1], row_numbers[2], column_numbers[2], np.empty(m * n + m + n),
+        links[0], links[1], vectors[0], vectors[1], vectors[2], vectors[3], vectors[4], holders, numbers[0],
+        numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], np.empty(m * n + m + n),
     )  # fmt: skip
 
 
-@inner
+@borrowing
 def best_matching(space, i, theta, parts, work):
     """The best score of example i and the number of parts of the best output, which are written to ``parts``."""
-    m, n = space.table.rows[i], space.table.columns[i]
-    _set_prices(space, i, theta, work)
-    for row in range(m):
-        if not _fill_row(space, row, m, n, work):
+    frame = _frame(space, i)
+    _set_prices(space, i, theta, frame, work)
+    for row in range(frame.rows):
+        if not _fill_row(row, frame, work):
             return -np.inf, 0
-    for j in range(n):
-        if theta[m * n + m + j] == -np.inf and work.counts[j] < space.column_slots:
+    null = _first_nulls(frame)[1]
+    for j in range(frame.columns):
+        if theta[null + j] == -np.inf and work.counts[j] < frame.column_slots:
             return -np.inf, 0
-    return _list_parts(space, theta, m, n, parts, work)
+    return _list_parts(space, i, theta, frame, parts, work)
 
 
-@inner
-def _set_prices(space, i, theta, work):
+@borrowing
+def _frame(space, i):
     m, n = space.table.rows[i], space.table.columns[i]
+    if m > n:
+        return Frame(n, m, space.column_slots, space.row_slots, True)
+    return Frame(m, n, space.row_slots, space.column_slots, False)
+
+
+@borrowing
+def _first_nulls(frame):
+    """Where the null parts of the rows and columns of a frame begin."""
+    links = frame.rows * frame.columns
+    return (links + frame.columns, links) if frame.turned else (links, links + frame.rows)
+
+
+@borrowing
+def _set_prices(space, i, theta, frame, work):
+    rows, columns = _first_nulls(frame)
+    m, n = frame.rows, frame.columns
     for j in range(n):
-        work.v[j], work.counts[j] = theta[m * n + m + j], 0
-        if work.v[j] == -np.inf:
-            work.v[j] = -_worth(space, theta, m, n)
+        null = theta[columns + j]
+        gift = null if null > -np.inf else -_worth(space, i, theta)
+        for row in range(m):
+            link = j * m + row if frame.turned else row * n + j
+            work.price[row * n + j] = np.inf if is_barred(space.table, i, link) else gift - theta[link]
+        work.v[j], work.counts[j] = 0.0, 0
     for row in range(m):
-        work.null[row] = -theta[m * n + row]
-        for j in range(n):
-            link = row * n + j
-            work.price[link] = np.inf if is_barred(space.table, i, link) else work.v[j] - theta[link]
-            work.open[link] = work.price[link]
-    for j in range(n):
-        work.v[j] = 0.0
+        work.null[row] = -theta[rows + row]
+    for link in range(m * n):
+        work.open[link] = work.price[link]
 
 
-@inner
-def _worth(space, theta, m, n):
+@borrowing
+def _worth(space, i, theta):
     """More than two outputs can differ by."""
-    total = 0.0
+    m, n, total = space.table.rows[i], space.table.columns[i], 0.0
     for row in range(m):
-        total += space.row_slots * (
-            _largest(theta, row * n, row * n + n) + _largest(theta, m * n + row, m * n + row + 1)
-        )
-    for j in range(m * n + m, m * n + m + n):
-        total += space.column_slots * _largest(theta, j, j + 1)
+        total += space.row_slots * _largest(theta, row * n, row * n + n)
+    for row in range(m * n, m * n + m):
+        total += space.row_slots * _largest(theta, row, row + 1)
+    for column in range(m * n + m, m * n + m + n):
+        total += space.column_slots * _largest(theta, column, column + 1)
     return 1.0 + 4.0 * total
 
 
-@inner
+@borrowing
 def _largest(theta, first, after):
     """The largest absolute value of scores that are finite."""
     found = 0.0
@@ -136,30 +162,31 @@ def _largest(theta, first, after):
     return found
 
 
-@inner
-def _fill_row(space, row, m, n, work):
+@borrowing
+def _fill_row(row, frame, work):
     """Fill the slots of a row; whether that is possible."""
+    n = frame.columns
     work.u[row] = work.null[row]
     for j in range(n):
         work.u[row] = min(work.u[row], work.open[row * n + j] - work.v[j])
-    for _ in range(min(space.row_slots, n)):
-        end = _shortest_path(space.row_slots, row, m, n, work)
+    for _ in range(min(frame.row_slots, n)):
+        end = _shortest_path(row, frame, work)
         if end < 0:
             return False
         if end == n + row:  # its other slots are left free, too
             return True
         _change_links(end, row, n, work)
-    return space.row_slots <= n or work.null[row] < np.inf
+    return frame.row_slots <= n or work.null[row] < np.inf
 
 
-@inner
-def _shortest_path(row_slots, start, m, n, work):
+@borrowing
+def _shortest_path(start, frame, work):
     """Where the shortest path from a row ends: column j, n + i for the null part of row i, -1 if there is none.
 
     Potentials are then those of the links after it.
     """
-    final, reached, left, end, length = 0, 1, n, -1, np.inf
-    _begin(start, m, n, work)
+    n, end, length, final, reached, left = frame.columns, -1, np.inf, 0, 1, frame.columns
+    _begin(start, frame, work)
     low, pick = 0.0, -1  # the least length of a column, and its place in ``left``: -1 if that is not known
     while True:
         k = _next_row(final, reached, work)
@@ -180,25 +207,25 @@ def _shortest_path(row_slots, start, m, n, work):
             left -= 1
             column = work.left[pick]
             work.left[pick], work.left[left], pick = work.left[left], column, -1
-            if work.counts[column] < work.holders.shape[1]:
+            if work.counts[column] < frame.column_slots:
                 end, length = column, low
                 break
-            reached = _reach_rows(row_slots, column, n, reached, work)
+            reached = _reach_rows(column, frame, reached, work)
     _move_potentials(length, reached, left, n, work)
     return end
 
 
-@inner
-def _begin(start, m, n, work):
+@borrowing
+def _begin(start, frame, work):
     """Nothing is known but the start."""
-    for j in range(n):
+    for j in range(frame.columns):
         work.column_length[j], work.left[j] = np.inf, j
-    for row in range(m):
+    for row in range(frame.rows):
         work.stage[row] = NEW
     work.reached[0], work.stage[start], work.row_length[start] = start, REACHED, 0.0
 
 
-@inner
+@borrowing
 def _next_row(final, reached, work):
     """The place of the closest row whose length is not final; -1 if there is none."""
     found = -1
@@ -208,7 +235,7 @@ def _next_row(final, reached, work):
     return found
 
 
-@inner
+@borrowing
 def _scan(row, n, left, work):
     """Follow the links of a row; then the least length of a column, and its place."""
     base, low, pick = work.row_length[row] - work.u[row], np.inf, 0
@@ -222,7 +249,7 @@ def _scan(row, n, left, work):
     return low, pick
 
 
-@inner
+@borrowing
 def _lowest(left, work):
     """The least length of a column, and its place."""
     low, pick = np.inf, 0
@@ -232,13 +259,13 @@ def _lowest(left, work):
     return low, pick
 
 
-@inner
-def _reach_rows(row_slots, column, n, reached, work):
+@borrowing
+def _reach_rows(column, frame, reached, work):
     """Follow the links of a full column back to their rows; the number of rows that are reached then."""
     for k in range(work.counts[column]):
         row, length = work.holders[column, k], work.column_length[column]
-        if row_slots > 1:  # otherwise r = 0: what a row and its only link are reached by is the same
-            length += max(work.u[row] + work.v[column] - work.price[row * n + column], 0.0)
+        if frame.row_slots > 1:  # otherwise r = 0: what a row and its only link are reached by is the same
+            length += max(work.u[row] + work.v[column] - work.price[row * frame.columns + column], 0.0)
         if work.stage[row] == NEW:
             work.reached[reached], work.stage[row] = row, REACHED
             work.row_length[row], work.row_from[row], reached = length, column, reached + 1
@@ -247,7 +274,7 @@ def _reach_rows(row_slots, column, n, reached, work):
     return reached
 
 
-@inner
+@borrowing
 def _move_potentials(length, reached, left, n, work):
     """u and v after a path of this length."""
     if length == np.inf:
@@ -260,7 +287,7 @@ def _move_potentials(length, reached, left, n, work):
         work.v[j] -= max(length - work.column_length[j], 0.0)
 
 
-@inner
+@borrowing
 def _change_links(end, start, n, work):
     """Use the links of a path that were free, and give up the others."""
     row = end - n
@@ -278,14 +305,17 @@ def _change_links(end, start, n, work):
         row = other
 
 
-@inner
-def _list_parts(space, theta, m, n, parts, work):
+@borrowing
+def _list_parts(space, i, theta, frame, parts, work):
     """Write the parts of the output whose links are used, in ascending order; its score, and their number."""
-    number, value = 0, 0.0
-    for row in range(m):
-        for link in range(row * n, row * n + n):
-            if work.open[link] == np.inf and work.price[link] < np.inf:
-                parts[number], number = link, number + 1
+    m, n, number, value = space.table.rows[i], space.table.columns[i], 0, 0.0
+    counts = work.left
+    for j in range(n):
+        counts[j] = 0
+    for link in range(m * n):
+        place = link % n * m + link // n if frame.turned else link
+        if work.open[place] == np.inf and work.price[place] < np.inf:
+            parts[number], number, counts[link % n] = link, number + 1, counts[link % n] + 1
     links, k = number, 0
     for row in range(m):
         free = space.row_slots
@@ -293,13 +323,13 @@ def _list_parts(space, theta, m, n, parts, work):
             free, k = free - 1, k + 1
         number = _repeat(parts, number, m * n + row, free)
     for j in range(n):
-        number = _repeat(parts, number, m * n + m + j, space.column_slots - work.counts[j])
+        number = _repeat(parts, number, m * n + m + j, space.column_slots - counts[j])
     for k in range(number):
         value += theta[parts[k]]
     return value, number
 
 
-@inner
+@borrowing
 def _repeat(parts, number, part, times):
     """List a part some times more; the number of parts then."""
     for k in range(times):
