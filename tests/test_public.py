@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 
 NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
-    "GraphLabeler", "MissingOracle", "MultilabelClassifier",
+    "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
     "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",

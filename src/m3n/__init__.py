@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ConstituencyParser,
         DependencyParser,
         GraphLabeler,
+        HMMAligner,
         MultilabelClassifier,
         SegmentTagger,
         SequenceTagger,
@@ -38,6 +39,7 @@ _HOME = {
     "ConstituencyParser": "m3n.estimators",
     "DependencyParser": "m3n.estimators",
     "GraphLabeler": "m3n.estimators",
+    "HMMAligner": "m3n.estimators",
     "MissingOracle": "m3n.run.suitability",
     "MultilabelClassifier": "m3n.estimators",
     "Path": "m3n.run.paths",
@@ -69,9 +71,9 @@ _MODULES = (
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
-    "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint",
-    "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status",
-    "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars",
+    "HMMAligner", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result",
+    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
+    "Status", "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars",
     "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 

@@ -6,6 +6,7 @@ from m3n.estimators.dependency_parser import DependencyParser
 from m3n.estimators.explanation import Contribution, Explanation, Position, TreeExplanation
 from m3n.estimators.graph_inputs import grid_graph
 from m3n.estimators.graph_labeler import GraphLabeler, Labelled
+from m3n.estimators.hmm_aligner import HMMAligner
 from m3n.estimators.kernel_scores import Support, Transformed
 from m3n.estimators.model_summary import summary, top_weights
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
@@ -15,6 +16,6 @@ from m3n.estimators.sequence_tagger import SequenceTagger
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
-    "Labelled", "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support", "Transformed",
-    "TreeExplanation", "grid_graph", "load", "summary", "top_weights",
+    "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support",
+    "Transformed", "TreeExplanation", "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip

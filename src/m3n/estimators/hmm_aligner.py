@@ -1,0 +1,234 @@
+"""Word alignment without labelled data: which words of two sentences translate each other.
+
+Both directions of IBM Model 1 and of the HMM are trained by EM on sentence pairs alone (``m3n.alignment.em``), in
+agreement if asked for. A link is predicted where the geometric mean of its probabilities in both directions reaches a
+threshold.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from m3n.alignment.em import Settings
+from m3n.alignment.model import TranslationModel, learn
+from m3n.alignment.pairs import read_pairs
+from m3n.alignment.statistics import frequencies, ranks
+from m3n.estimators.declaration import Declared, learnt
+from m3n.packed import Threads
+
+logger = logging.getLogger(__name__)
+MODELS = ("model1", "hmm")
+Both = tuple[np.ndarray, np.ndarray]
+Link = tuple[int, int]
+
+
+class HMMAligner(Declared):
+    """Word aligner that learns from sentence pairs without links.
+
+    Parameters
+    ----------
+    model : {"hmm", "model1"}
+        The HMM, which begins with Model 1, or Model 1 alone: translations without regard to positions.
+    joint : bool
+        Whether both directions of translation learn in agreement, from the product of their posteriors. Otherwise each
+        maximises its own likelihood.
+    iterations : int
+        Of EM, for each model.
+    null : float
+        Probability that a word comes from no word of the other sentence.
+    smoothing : float
+        Weight of jumps to all words alike, beside those that were learnt.
+    reach : int
+        The longest jump that is told apart from longer ones.
+    threshold : float
+        A link is predicted if the geometric mean of its probabilities in both directions is not smaller.
+    lowercase : bool
+        Whether words are compared in small letters.
+    n_jobs : int or None
+        Number of threads; None takes all cores.
+    verbose : bool
+        Whether to log the likelihoods.
+
+    Attributes
+    ----------
+    model_ : TranslationModel
+        Words, translation tables and jumps.
+    likelihoods_ : list of (float, float)
+        Log-likelihoods of target sentences given source sentences and the other way round, before every iteration of
+        Model 1 and then of the HMM. They never fall within a model unless ``joint``.
+
+    Examples
+    --------
+    >>> import m3n
+    >>> pairs = [("the house".split(), "das Haus".split()), ("the book".split(), "das Buch".split())]
+    >>> pairs += [("a book".split(), "ein Buch".split())]
+    >>> m3n.HMMAligner(n_jobs=1).fit(pairs).predict([("a house".split(), "ein Haus".split())])
+    [[(0, 0), (1, 1)]]
+    """
+
+    model: str = "hmm"
+    joint: bool = True
+    iterations: int = 5
+    null: float = 0.1
+    smoothing: float = 0.1
+    reach: int = 7
+    threshold: float = 0.5
+    lowercase: bool = True
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    model_: TranslationModel = learnt()
+    likelihoods_: list[tuple[float, float]] = learnt()
+
+    def fit(self, X: Any, y: Any = None) -> HMMAligner:
+        """Learn from sentence pairs.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs; words are strings.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        HMMAligner
+            The fitted estimator itself.
+        """
+        settings = self._settings()
+        pairs = read_pairs(X, self.lowercase)
+        if not pairs:
+            raise ValueError("X is empty: there is nothing to learn from")
+        self.model_, self.likelihoods_ = learn(pairs, settings, Threads(self.n_jobs))
+        return self
+
+    def predict(self, X: Any) -> list[list[Link]]:
+        """The links of sentence pairs, sorted.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+        """
+        return [
+            [(i, j) for i, j in np.argwhere(probabilities >= self.threshold).tolist()]
+            for probabilities in self.predict_marginals(X)
+        ]
+
+    def predict_marginals(self, X: Any) -> list[np.ndarray]:
+        """How much both directions believe in every link: the geometric mean of its two probabilities.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of arrays (source words, target words)
+            One per pair.
+        """
+        return [np.sqrt(forward * backward) for forward, backward in self.directions(X)]
+
+    def directions(self, X: Any) -> list[Both]:
+        """Probabilities of links in both directions.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of pairs of arrays (source words, target words)
+            Probabilities that a target word comes from a source word (columns sum to 1 at most, the rest is null), and
+            that a source word comes from a target word (the same of rows).
+        """
+        return self._fitted_model().posteriors(read_pairs(X, self.lowercase), Threads(self.n_jobs))
+
+    def translation(self, X: Any) -> list[Both]:
+        """Translation probabilities of all words of sentence pairs, without regard to positions.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of pairs of arrays (source words, target words)
+            t(target word | source word) and t(source word | target word); 0 for words that never met.
+        """
+        forward, backward = self._fitted_model().directions
+        return self._looked_up(X, forward.table, backward.table)
+
+    def dice(self, X: Any) -> list[np.ndarray]:
+        """Dice coefficients of all words of sentence pairs; 0 for words that never met.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of arrays (source words, target words)
+            One per pair.
+        """
+        return [dice for (dice,) in self._looked_up(X, self._fitted_model().dice)]
+
+    def ranks(self, X: Any) -> list[Both]:
+        """Places of words by frequency, 0 for the most frequent one; unknown words come after all others.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of pairs of arrays (source words,), (target words,)
+            Whole numbers.
+        """
+        return self._by_side(ranks, X)
+
+    def frequencies(self, X: Any) -> list[Both]:
+        """How often words were seen by ``fit``.
+
+        Parameters
+        ----------
+        X : sequence of (source words, target words)
+            Sentence pairs.
+
+        Returns
+        -------
+        list of pairs of arrays (source words,), (target words,)
+            Whole numbers.
+        """
+        return self._by_side(frequencies, X)
+
+    def _settings(self) -> Settings:
+        """The parameters, checked."""
+        if self.model not in MODELS:
+            raise ValueError(f"model={self.model!r} is not available; choose one of {MODELS}")
+        if self.iterations < 1 or self.reach < 1:
+            raise ValueError(f"iterations and reach must be at least 1, got {self.iterations} and {self.reach}")
+        for name in ("null", "smoothing"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
+        return Settings(self.model == "hmm", self.joint, self.iterations, self.null, self.smoothing, self.reach)
+
+    def _fitted_model(self) -> TranslationModel:
+        self._check_fitted()
+        return self.model_
+
+    def _looked_up(self, X: Any, *tables: np.ndarray) -> list[Any]:
+        return self._fitted_model().tables(read_pairs(X, self.lowercase), Threads(self.n_jobs), *tables)
+
+    def _by_side(self, statistic: Any, X: Any) -> list[Both]:
+        lexica, pairs = self._fitted_model().lexica, read_pairs(X, self.lowercase)
+        source, target = ([pair[side] for pair in pairs] for side in (0, 1))
+        return list(zip(statistic(lexica.source, source), statistic(lexica.target, target), strict=True))
