@@ -59,7 +59,7 @@ class WordAligner(Diagonal):
     def fit(self, X, y, sample_weight=None, unlabelled=None):
         self.fits.append((self.parameters, X, y, unlabelled))
         self.certificate_ = m3n.Certificate(2.0, 1.5)
-        self.trace_ = [SimpleNamespace(passes=3.0, seconds=0.1)]
+        self.trace_ = [m3n.Record(3, 0.1, 0, 6, 2.0, 1.5, 0.5)]
         self.status_ = m3n.Status.TOLERANCE
         self.solver_ = SimpleNamespace()
         self.classes_, self.coef_, self.n_features_in_, self.lam_ = np.array(["link"]), np.zeros((7, 1)), 7, 0.5
