@@ -14,7 +14,7 @@ OUTCOME = Outcome([["A", "B"], ["A"]], [["A", "B"], ["A"]], lambda i: [])
 
 
 def table(model, result=None):
-    page = Page(settings(result, model, Training.of(None, model), OUTCOME))
+    page = Page(settings(result, model, Training.of(None, model), OUTCOME.amount))
     heads, cells = page.texts("th"), page.texts("td")
     return dict(zip(heads, cells, strict=True)), page
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +14,15 @@ from m3n.cli.options import (
     Delimiter,
     FirstFeature,
     Format,
+    GoldLinks,
     Jobs,
     Json,
+    JsonLines,
     Label,
     Model,
     Objective,
+    Output,
+    OutputFormat,
     Quiet,
     blaming,
     check_outputs,
@@ -29,7 +34,8 @@ HELP = (
     "[bold]m3n train train.txt -m model.m3n --test test.txt --report report.html[/bold] learns from a column file (one "
     "token per line, the label last, an empty line between sequences) and says how far from the optimum the model is "
     "at most. [bold]m3n evaluate test.txt -m model.m3n[/bold] scores it, [bold]m3n predict new.txt -m model.m3n[/bold] "
-    "labels new sequences, [bold]m3n inspect model.m3n[/bold] shows what it learnt.\n\n"
+    "labels new sequences, [bold]m3n inspect model.m3n[/bold] shows what it learnt. [bold]m3n align pairs.txt[/bold] "
+    "finds words that translate each other.\n\n"
     "Files may be gzipped; - is standard input or output; --json is for machines. Exit codes: 0 done, 1 a failed "
     "comparison, 2 a wrong argument or file, 130 interrupted (the best model so far is saved)."
 )
@@ -60,7 +66,8 @@ def train(
         str | None,
         typer.Option(
             help="What to learn: sequences, labels (sets of labels, svmlight), graphs (JSON lines), dependencies "
-            "(CoNLL-U) or phrases (trees in brackets). Default: trees of a file that has some, else sequences."
+            "(CoNLL-U), phrases (trees in brackets) or alignments (sentence pairs with |||). Default: what the file "
+            "looks like, else sequences."
         ),
     ] = None,
     template: Annotated[
@@ -70,10 +77,13 @@ def train(
     test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.")] = None,
     objective: Objective = "margin",
-    loss: Annotated[str, typer.Option(help="hamming or normalized_hamming; a CRF has none.")] = "hamming",
+    loss: Annotated[
+        str | None,
+        typer.Option(help="hamming (default) or normalized_hamming; a CRF has none, and links have their own."),
+    ] = None,
     lam: Annotated[
         str | None,
-        typer.Option(help="Weight of the regulariser: a number, or a number/n. Default: 5/n; not for trees."),
+        typer.Option(help="Weight of the regulariser: a number, or a number/n. Default: 5/n; others for trees, links."),
     ] = None,
     l1: Annotated[float, typer.Option(help="Weight of an L1 penalty (crf, softmax_margin).", min=0.0)] = 0.0,
     observed_only: Annotated[
@@ -83,9 +93,9 @@ def train(
     solver: Annotated[str, typer.Option(help="NAME or NAME:SETTING=VALUE,...")] = "auto",
     rtol: Annotated[
         float | None,
-        typer.Option(help="Stop when the gap is this part of the objective. Default: 0.05, but for trees.", min=0.0),
+        typer.Option(help="Stop when the gap is this part of the objective. Default: 0.05; not trees, links.", min=0.0),
     ] = None,
-    tol: Annotated[float, typer.Option(help="Stop when the gap is this small.", min=0.0)] = 0.0,
+    tol: Annotated[float | None, typer.Option(help="Stop when the gap is this small.", min=0.0)] = None,
     max_passes: Annotated[float | None, typer.Option(help="Stop after so many passes.", min=0.0)] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this much time.", min=0.0)] = None,
     checkpoint: Annotated[
@@ -98,6 +108,21 @@ def train(
     single_root: Annotated[
         bool, typer.Option("--single-root/--no-single-root", help="Dependencies: one word depends on the root.")
     ] = True,
+    links: GoldLinks = None,
+    test_links: Annotated[Path | None, typer.Option(help="Alignments: the same for --test.")] = None,
+    unlabelled: Annotated[
+        Path | None,
+        typer.Option(help="Alignments: more sentence pairs, without links, to learn translations from."),
+    ] = None,
+    translations: Annotated[
+        Path | None, typer.Option(help="Alignments: a model of m3n align that has learnt translations.")
+    ] = None,
+    structure: Annotated[
+        str | None, typer.Option(help="Alignments: matching, chain or words, see the docs. Default: matching.")
+    ] = None,
+    fertility: Annotated[
+        int | None, typer.Option(help="Alignments: links of a word at most, of a matching. Default: 1.", min=1)
+    ] = None,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
@@ -107,20 +132,20 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn from labelled sequences, sets, graphs or trees; write the model and say how near to the optimum it is.
+    """Learn from labelled sequences, sets, graphs, trees or alignments, and say how near to the optimum the model is.
 
     Ctrl-C ends training early: the best model so far is saved, with its certificate.
     """
     from m3n.cli import train as command
-    from m3n.cli.inputs import Reading, templates_for
+    from m3n.cli.alignments import load_translations, read_more
+    from m3n.cli.inputs import Reading, task_of, templates_for
     from m3n.cli.settings import parse_solver, parse_strength
-    from m3n.cli.trees import task_of
     from m3n.io.files import hold
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
-    reading = Reading(format, delimiter, label, first_feature, single_root)
+    reading = Reading(format, delimiter, label, first_feature, single_root, links)
     with blaming("DATA"):
         source = hold(data)
         task = task or task_of(source, format, delimiter)
@@ -128,22 +153,28 @@ def train(
         form = command.estimator_for(task)._form
     with blaming("DATA"):
         found = reading.labelled(source, form)
-    usual = (None, None) if form.trees else ("5/n", 0.05)  # parsers know better
-    lam, rtol = lam or usual[0], usual[1] if rtol is None else rtol
+    usual = command.usual_settings(form)
     with blaming("--lam"):
-        strength = None if lam is None else parse_strength(lam, len(found.y or []))
+        wanted = lam or usual.get("lam")
+        strength = None if wanted is None else parse_strength(wanted, len(found.y or []))
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
-        held_out = None if test is None else reading.labelled(test, form, found)
+        held_out = None if test is None else replace(reading, links=test_links).labelled(test, form, found)
+    with blaming("--unlabelled"):
+        more = read_more(unlabelled, form)
+    with blaming("--translations"):
+        known = load_translations(translations)
     settings: dict[str, Any] = {
         "templates": templates, "objective": objective, "loss": loss, "lam": strength, "l1": l1,
-        "observed_only": observed_only, "constraints": constraints, "solver": chosen, "rtol": rtol, "tol": tol,
+        "observed_only": observed_only, "constraints": constraints, "solver": chosen,
+        "rtol": usual.get("rtol") if rtol is None else rtol, "tol": usual.get("tol") if tol is None else tol,
         "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
         "random_state": seed, "order": order, "projective": False if crossing else None,
-        "single_root": None if single_root else False,
+        "single_root": None if single_root else False, "translations": known, "structure": structure,
+        "fertility": fertility,
     }  # fmt: skip
-    wishes = command.Wishes(model, task, settings, test, report, json, quiet)
+    wishes = command.Wishes(model, task, settings, more, test, report, json, quiet)
     with blaming("train"), compilation_shown(not (json or quiet)):
         code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
@@ -153,9 +184,7 @@ def train(
 def predict(
     data: DataFile,
     model: Model,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write; - is standard output.", allow_dash=True)
-    ] = Path("-"),
+    output: Output = Path("-"),
     n_best: Annotated[int, typer.Option(help="So many answers per sequence, best first.", min=1)] = 1,
     marginals: Annotated[bool, typer.Option("--marginals", help="The probability of every label.")] = False,
     confidence: Annotated[bool, typer.Option("--confidence", help="The probability of the predicted label.")] = False,
@@ -163,18 +192,20 @@ def predict(
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
-    json: Annotated[bool, typer.Option("--json", help="One JSON object per example.")] = False,
+    output_format: OutputFormat = None,
+    json: JsonLines = False,
 ) -> None:
     """Label new examples: the columns of the file and one more, or the labels alone for other formats.
 
     Label sets: svmlight files, a line of labels each. Graphs: JSON lines. Dependencies: CoNLL-U with new heads and
-    relations. Phrases: trees in brackets, for such a file or for plain text with a sentence on every line.
+    relations. Phrases: trees in brackets, for such a file or for plain text with a sentence on every line. Alignments:
+    links such as 0-0 1-2 for every line source ||| target, with --confidence as 0-0:0.93.
     """
     from m3n.cli import predict as command
     from m3n.cli.inputs import Reading
 
     check_outputs(output=output)
-    wanted = command.Wanted(n_best, marginals, confidence, json)
+    wanted = command.Wanted(n_best, marginals, confidence, json, output_format)
     with blaming("--model"):
         fitted = m3n.load(model)
     with blaming("DATA"), compilation_shown():
@@ -195,11 +226,13 @@ def evaluate(
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
+    links: GoldLinks = None,
     json: Json = False,
 ) -> None:
     """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets.
 
     Trees: words with the right head and label (UAS, LAS), with and without punctuation; brackets as EVALB counts them.
+    Alignments: AER, precision and recall; without a model, DATA is a file of links to compare with those of --links.
     """
     from m3n.cli import evaluate as command
     from m3n.cli.inputs import Reading
@@ -207,13 +240,76 @@ def evaluate(
     with blaming("--model"):
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
-        reading = Reading(format, delimiter, label, first_feature)
+        reading = Reading(format, delimiter, label, first_feature, links=links)
+        if command.are_links(fitted, links):
+            command.run_links(data, fitted, reading, json)
+            return
         if fitted is not None and command.form_of(fitted).trees:
             command.run_trees(data, fitted, reading, json)
             return
         gold, found = command.labels_of(data, fitted, reading)
     with blaming("--scheme"):
         command.run(gold, found, scheme, json, fitted)
+
+
+@app.command()
+def align(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Sentence pairs, a line each: source words ||| target words. Plain or gzipped; - is standard input.",
+            allow_dash=True,
+        ),
+    ],
+    target: Annotated[
+        Path | None, typer.Argument(help="The target sentences, line by line, if DATA has only the source.")
+    ] = None,
+    output: Output = Path("-"),
+    model: Annotated[Path | None, typer.Option("--model", "-m", help="Where to write the model.")] = None,
+    load: Annotated[Path | None, typer.Option(help="Align by this model instead of training one.")] = None,
+    kind: Annotated[str | None, typer.Option(help="hmm (default), or model1: words without their order.")] = None,
+    joint: Annotated[
+        bool, typer.Option("--joint/--no-joint", help="Both directions learn to agree, or each for itself.")
+    ] = True,
+    iterations: Annotated[int | None, typer.Option(help="Of EM, for each model. Default: 5.", min=1)] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="The least probability of a link. More of it, fewer links.", min=0.0, max=1.0)
+    ] = None,
+    symmetrize: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of a threshold: every word takes its likeliest partner in either direction; then "
+            "intersection, union, grow-diag, grow-diag-final or grow-diag-final-and."
+        ),
+    ] = None,
+    output_format: OutputFormat = None,
+    confidence: Annotated[bool, typer.Option("--confidence", help="Write probabilities, too: 0-0:0.93.")] = False,
+    json: JsonLines = False,
+    jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Find out which words translate each other, from plain sentence pairs: an HMM of both directions, without links.
+
+    Writes a line of links for every pair, such as 0-0 1-2 (source-target, counted from 0). A model that -m has saved
+    aligns other pairs (--load, or m3n predict), and gives m3n train --translations what it knows.
+    """
+    from m3n.cli import align as command
+    from m3n.cli.alignments import Written
+    from m3n.io import read_parallel
+
+    check_outputs(output=output, model=model)
+    settings = {
+        "model": kind, "joint": None if joint else False, "iterations": iterations, "threshold": threshold,
+        "n_jobs": jobs,
+    }  # fmt: skip
+    with blaming("align"):
+        written = Written(output_format, confidence, json=json)
+        wanted = command.Wanted(output, model, load, settings, symmetrize, written, quiet)
+        command.check(wanted)
+    with blaming("DATA"):
+        pairs = read_parallel(data, target)[0]
+    with blaming("align"), compilation_shown(not quiet):
+        command.run(pairs, wanted)
 
 
 @app.command()

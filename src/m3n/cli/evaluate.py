@@ -6,10 +6,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from m3n.cli.alignments import compare_files, tell_scores
 from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import console, print_json
 from m3n.cli.trees import rows_of, scores_of, table_of
-from m3n.estimators.forms import SETS, form_of
+from m3n.estimators.forms import ALIGNMENTS, SETS, form_of
 from m3n.io import Sentences, read_columns
 from m3n.io.files import name_of
 
@@ -92,3 +93,37 @@ def run_trees(path: Path, model: Any, reading: Reading, as_json: bool) -> None:
     for name, score in scores.items():
         out.print(f"{name}: {score}")
     out.print(f"\n{table_of(form, data.y, found)}")
+
+
+def are_links(model: Any, links: Path | None) -> bool:
+    """Whether links are compared: those of an aligner, or without a model those of two files.
+
+    Parameters
+    ----------
+    model : estimator or None
+        A fitted model.
+    links : Path or None
+        The file of right links, if there is one.
+    """
+    return links is not None if model is None else form_of(model) is ALIGNMENTS
+
+
+def run_links(path: Path, model: Any, reading: Reading, as_json: bool) -> None:
+    """Print the scores of an aligner, or of links in a file.
+
+    Parameters
+    ----------
+    path : Path
+        Sentence pairs; without a model, links.
+    model : estimator or None
+        The aligner.
+    reading : Reading
+        How to read the data, and where the right links are.
+    as_json : bool
+        Whether to print JSON.
+    """
+    if model is None and reading.links is not None:
+        tell_scores(*compare_files(path, reading.links), as_json)
+        return
+    data = reading.for_model(path, model, scored=True)
+    tell_scores(data.y or [], model.predict(data.X), as_json)

@@ -7,18 +7,38 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from m3n.cli.alignments import read_pairs
 from m3n.cli.trees import read_trees
-from m3n.estimators.forms import GRAPHS, SEQUENCES, SETS, Form, form_of
+from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SEQUENCES, SETS, Form, form_of
 from m3n.estimators.graph_inputs import GraphReader
 from m3n.estimators.inputs import SequenceReader
 from m3n.features import Templates, word_templates
-from m3n.io import Data, Sentences, read_graphs, read_label_sets, read_sequences, read_template
-from m3n.io.files import Source, hold, name_of
+from m3n.io import Data, DataFileError, Sentences, detect, read_graphs, read_label_sets, read_sequences, read_template
+from m3n.io.files import STANDARD, Source, hold, name_of
 from m3n.scores import Scores, chunk_scores, set_scores, token_scores
 from m3n.scores.labels import are_chunks
 
 FORMATS = {GRAPHS: "json_lines", SETS: "svmlight"}  # of what is not sequences
+TASK_OF = {"conllu": "dependencies", "brackets": "phrases", "parallel": "alignments"}  # what is learnt from a format
 SCHEMES = ("auto", "conll", "iob1", "iob2", "bioes", "none")
+
+
+def task_of(source: Source, format: str | None, delimiter: str | None) -> str:
+    """What to learn from a file: trees of its kind, alignments of sentence pairs, or labels of sequences.
+
+    Parameters
+    ----------
+    source : Path or Held
+        The file.
+    format, delimiter : str or None
+        What was said about it.
+    """
+    if format is None and delimiter is None and str(source) != STANDARD:
+        try:
+            format = detect(source)
+        except DataFileError:  # its reader says it with the place
+            return "sequences"
+    return TASK_OF.get(format or "", "sequences")
 
 
 @dataclass(frozen=True)
@@ -37,6 +57,8 @@ class Reading:
         The number of the first feature, for sets of labels; None looks whether 0 occurs.
     single_root : bool
         Whether a dependency tree with a second root is refused.
+    links : Path or None
+        A file with the links of sentence pairs.
     """
 
     format: str | None = None
@@ -44,6 +66,7 @@ class Reading:
     label: int = -1
     first_feature: int | None = None
     single_root: bool = True
+    links: Path | None = None
 
     def labelled(self, path: Source, form: Form = SEQUENCES, like: Data | None = None) -> Data:
         """The examples of a file with labels.
@@ -53,12 +76,13 @@ class Reading:
         path : Path
             The file.
         form : Form
-            Whether it holds sequences, sets of labels or graphs.
+            What it holds: sequences, sets of labels, graphs, trees or sentence pairs.
         like : Data, optional
             Other examples, as many features as which these must have.
         """
-        if form.trees:
-            return self._trees(path, form, gold=True)
+        whole = self._whole(path, form, gold=True)
+        if whole is not None:
+            return whole
         width, labels, reader = None, None, GraphReader()
         if like is not None:
             width, labels = width_of(like.X), set(chain.from_iterable(like.y or []))
@@ -82,17 +106,24 @@ class Reading:
             Whether labels are wanted, to compare others with them.
         """
         form = form_of(model)
-        if form.trees:
-            return self._trees(path, form, gold=scored)
+        whole = self._whole(path, form, gold=scored)
+        if whole is not None:
+            return whole
         labels = model.classes_.tolist() if scored else None
         data = self._others(path, form, model.n_features_in_, labels, model.reader_)
         data = data or self._sequences(path, model.reader_)
         return _with_labels(data, path, "compare with") if scored else data
 
-    def _trees(self, path: Source, form: Form, gold: bool) -> Data:
-        """Sentences, and their trees if these are wanted."""
+    def _whole(self, path: Source, form: Form, gold: bool) -> Data | None:
+        """Sentences or sentence pairs, with trees or links if these are wanted; None for labels of positions."""
+        if self.links is not None and form is not ALIGNMENTS:
+            raise ValueError(f"a file of links is for sentence pairs, not for {form.kind}")
+        if not form.trees and form is not ALIGNMENTS:
+            return None
         self._check_columns(form)
-        return read_trees(path, form, self.format, self.single_root, gold)
+        if form.trees:
+            return read_trees(path, form, self.format, self.single_root, gold)
+        return read_pairs(path, self.format, self.links, gold)
 
     def _check_features(self, form: Form) -> None:
         if self.first_feature is not None and form is not SETS:

@@ -24,7 +24,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets, conllu or "
-        "brackets for trees. Default: what the file looks like.",
+        "brackets for trees, parallel for sentence pairs. Default: what the file looks like.",
     ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="What separates columns. Default: blanks and tabs.")]
@@ -33,6 +33,19 @@ FirstFeature = Annotated[
     int | None,
     typer.Option(help="svmlight: the number of the first feature. Default: 0 if it occurs, else 1.", min=0, max=1),
 ]
+GoldLinks = Annotated[
+    Path | None,
+    typer.Option(
+        "--links",
+        help="Alignments: a file of links, lines such as 0-0 1?2 (from 0, ? is possible) or 0001 1 3 P (from 1); not "
+        "if DATA has them: source ||| target ||| 0-0 1?2.",
+    ),
+]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write; - is standard output.", allow_dash=True)]
+OutputFormat = Annotated[
+    str | None, typer.Option(help="Alignments: pharaoh (0-0 1-2, the default) or naacl (0001 1 1 S, a line per link).")
+]
+JsonLines = Annotated[bool, typer.Option("--json", help="One JSON object per example.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
 Objective = Annotated[str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")]

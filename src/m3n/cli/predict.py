@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from m3n.cli.alignments import Written, predict_links
 from m3n.cli.trees import write_trees
-from m3n.estimators.forms import GRAPHS, SETS, form_of
+from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SETS, form_of
 from m3n.io import Data, Sentences, write_columns
 from m3n.io.files import write_text
 from m3n.io.svmlight import label_text
@@ -27,6 +28,7 @@ class Wanted:
     marginals: bool = False  # the probability of every label
     confidence: bool = False  # the probability of the predicted label
     json: bool = False  # JSON lines, whatever the format of the data
+    format: str | None = None  # of links
 
 
 def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
@@ -43,6 +45,13 @@ def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
     wanted : Wanted
         What to write.
     """
+    if form_of(model) is ALIGNMENTS:
+        if wanted.n_best > 1:
+            raise ValueError(f"a {type(model).__name__} has one answer per pair; leave --n-best away")
+        predict_links(model, data, output, Written(wanted.format, wanted.confidence, wanted.marginals, wanted.json))
+        return
+    if wanted.format is not None:
+        raise ValueError("--output-format is for links of sentence pairs; leave it away")
     if form_of(model).trees:
         if wanted.confidence:
             raise ValueError("--confidence is for labels; --marginals --json shows probabilities of arcs and spans")

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import m3n
 from m3n.cli.inputs import all_scores
 from m3n.cli.options import INTERRUPTED, console, print_json
 from m3n.cli.trees import scores_of
-from m3n.estimators import ConstituencyParser, DependencyParser, GraphLabeler, MultilabelClassifier, SequenceTagger
-from m3n.estimators.forms import form_of
+from m3n.estimators.forms import ALIGNMENTS, Form, form_of
 from m3n.io import Data
 from m3n.run.loop import Status
-from m3n.scores import Scores
+from m3n.scores import Scores, alignment_scores
 
-TASKS: dict[str, Any] = {
-    "sequences": SequenceTagger, "labels": MultilabelClassifier, "graphs": GraphLabeler,
-    "dependencies": DependencyParser, "phrases": ConstituencyParser,
+TASKS = {  # the estimators of m3n
+    "sequences": "SequenceTagger", "labels": "MultilabelClassifier", "graphs": "GraphLabeler",
+    "dependencies": "DependencyParser", "phrases": "ConstituencyParser", "alignments": "WordAligner",
 }  # fmt: skip
 OPTIONS = {"projective": "crossing", "single_root": "no-single-root"}  # settings with options of another name
 
@@ -31,6 +31,7 @@ class Wishes:
     model: Path  # where the model goes
     task: str = "sequences"  # what is learnt
     settings: dict[str, Any] = field(default_factory=dict)  # arguments of the estimator
+    unlabelled: list[Any] | None = None  # further examples whose outputs are not known
     test: Path | None = None  # labelled data to score the model on
     report: Path | None = None  # where the report goes
     json: bool = False  # print JSON and nothing else
@@ -47,7 +48,20 @@ def estimator_for(task: str) -> Any:
     """
     if task not in TASKS:
         raise ValueError(f"unknown task {task!r}; choose from {', '.join(TASKS)}")
-    return TASKS[task]
+    return getattr(m3n, TASKS[task])
+
+
+def usual_settings(form: Form) -> dict[str, Any]:
+    """Settings of the command where none are given; those of estimators that know better are their own.
+
+    Parameters
+    ----------
+    form : Form
+        Of what is learnt.
+    """
+    if form is ALIGNMENTS:
+        return {}
+    return {"tol": 0.0} if form.trees else {"tol": 0.0, "rtol": 0.05, "lam": "5/n"}
 
 
 def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
@@ -69,19 +83,14 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     model = _estimator(wishes, verbose)
     form = form_of(model)
     if shown:
-        labels, what = sum(map(len, data.X if form.trees else data.y or [])), "words" if form.trees else "labels"
-        out.print(f"{len(data.y or []):,} {form.example}s with {labels:,} {what} to learn from ({data.format})")
+        out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
+    more = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
-        model.fit(data.X, data.y)
+        model.fit(data.X, data.y, **more)
     model.save(wishes.model)
     trained = time.perf_counter() - begin
-    scores: dict[str, Any] = {}
-    if held_out is not None and form.trees:
-        scores = scores_of(form, held_out.y, model.predict(held_out.X), held_out.X)
-    elif held_out is not None:
-        found, _ = model._answers(held_out.X, marginals=False)
-        scores = all_scores(held_out.y or [], found, model=model)
+    scores = {} if held_out is None else _scores(model, held_out)
     if wishes.report is not None:
         from m3n.reports import report
 
@@ -92,6 +101,23 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     elif not wishes.quiet:
         _tell(out, model, wishes, trained, scores)
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
+
+
+def _contents(data: Data, form: Form) -> str:
+    """What examples are made of, in words."""
+    if form is ALIGNMENTS:
+        return f"{sum(len(links.sure) for links in data.y or []):,} sure links"
+    return f"{sum(map(len, data.X)):,} words" if form.trees else f"{sum(map(len, data.y or [])):,} labels"
+
+
+def _scores(model: Any, data: Data) -> dict[str, Any]:
+    form = form_of(model)
+    if form is ALIGNMENTS:
+        return {"links": alignment_scores(data.y or [], model.predict(data.X))}
+    if form.trees:
+        return scores_of(form, data.y, model.predict(data.X), data.X)
+    found, _ = model._answers(data.X, marginals=False)
+    return all_scores(data.y or [], found, model=model)
 
 
 def _estimator(wishes: Wishes, verbose: bool) -> Any:
@@ -127,8 +153,9 @@ def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any])
 def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any]) -> None:
     known, status = model.certificate_, model.status_
     share = known.gap / known.primal if known.primal > 0 else 0.0
+    known_labels = "" if form_of(model) is ALIGNMENTS else f"{len(model.classes_)} labels, "
     out.print(
-        f"{len(model.classes_)} labels, {model.n_features_in_:,} attributes; {type(model.solver_).__name__}, "
+        f"{known_labels}{model.n_features_in_:,} attributes; {type(model.solver_).__name__}, "
         f"{model.trace_[-1].passes:.0f} passes, {seconds:.1f} s with reading features"
     )
     if status is Status.INTERRUPTED:
@@ -148,5 +175,5 @@ def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str
 
 def _said(name: str, score: Any) -> str:
     if not isinstance(score, Scores):
-        return f"{score}" if name in ("words", "brackets") else f"{name}: {score}"
+        return f"{score}" if name in ("words", "brackets", "links") else f"{name}: {score}"
     return f"chunk F1 {score.f1:.2%}" if name == "chunks" else f"labels right {score.accuracy:.2%}"

@@ -10,32 +10,13 @@ from typing import Any
 import numpy as np
 
 from m3n.estimators.forms import ARCS, Form
-from m3n.io import Data, DataFileError, Treebank, detect, read_brackets, read_conllu, write_brackets, write_conllu
+from m3n.io import Data, Treebank, detect, read_brackets, read_conllu, write_brackets, write_conllu
 from m3n.io.brackets import read_words
-from m3n.io.files import STANDARD, Source, hold, name_of, write_text
+from m3n.io.files import Source, hold, name_of, write_text
 from m3n.scores import AttachmentScores, BracketScores, attachment_rows, attachment_scores, bracket_rows, bracket_scores
 from m3n.scores.table import Row, rows_text
 
-TASK_OF = {"conllu": "dependencies", "brackets": "phrases"}  # what is learnt from a format
 TreeScores = AttachmentScores | BracketScores
-
-
-def task_of(source: Source, format: str | None, delimiter: str | None) -> str:
-    """What to learn from a file: trees of its kind, or labels of sequences.
-
-    Parameters
-    ----------
-    source : Path or Held
-        The file.
-    format, delimiter : str or None
-        What was said about it.
-    """
-    if format is None and delimiter is None and str(source) != STANDARD:
-        try:
-            format = detect(source)
-        except DataFileError:  # its reader says it with the place
-            return "sequences"
-    return TASK_OF.get(format or "", "sequences")
 
 
 def read_trees(path: Source, form: Form, format: str | None, single_root: bool = True, gold: bool = True) -> Data:

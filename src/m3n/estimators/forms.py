@@ -10,8 +10,8 @@
     Alignments  pair        link        the link itself                         WordAligner, HMMAligner
 
 Right and predicted outputs of all of them have one form: a list of labels per example; outputs that are trees have
-their labels beside what they are, and links, of which there are as many as there are, are compared as sets. An estimator declares its form; models of others are taken for taggers of sequences,
-and may have fewer methods.
+their labels beside what they are, and links are compared as sets, since a pair may have any number of them. An
+estimator declares its form; models of others are taken for taggers of sequences, and may have fewer methods.
 """
 
 from __future__ import annotations
@@ -196,16 +196,6 @@ class Alignments(Form):
 
     kind, example, position, inputs = "alignments", "pair", "link", "pairs of source words and target words"
     named, exclusive, table = False, False, None
-
-    def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
-        return [sorted(alignment.sure) for alignment in self.given(y, len(predicted))]
-
-    def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
-        source, target = X[i]
-        return [f"{source[a]} – {target[b]}" for a, b in predicted[i]]
-
-    def runners_up(self, model: Any, X: Any) -> list[list[tuple[Any, ...]]]:
-        return []
 
     def given(self, y: Any, length: int) -> list[Any]:
         return [Alignment.of(links) for links in self.rows(y, length)]

@@ -39,21 +39,21 @@ OTHERS = {
 
 @dataclass(frozen=True)
 class Data:
-    """Sequences of a file.
+    """Examples of a file.
 
     Attributes
     ----------
     X : Sentences or list
         The inputs: Sentences of a column file, lists of dicts of CRFsuite's attributes, sparse matrices of SVM-hmm,
         arrays of pixels of ``letter.data``, and of JSON lines the tokens as they are.
-    y : list of lists or None
-        The labels, if there are any.
+    y : list or None
+        The labels, lists of them, or other outputs, if there are any.
     format : str
         Which format it was.
     """
 
     X: Any
-    y: list[list[Any]] | None
+    y: list[Any] | None
     format: str
 
 

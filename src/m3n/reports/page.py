@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from m3n.estimators.forms import form_of
+from m3n.estimators.forms import ALIGNMENTS, form_of
 from m3n.io.files import write_atomically
+from m3n.reports import alignments
 from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
@@ -77,7 +78,7 @@ def report(
     result : Result or None
         The outcome of ``minimize``; None takes what the model has kept of its training.
     model : estimator
-        A fitted one: a tagger, labeler, classifier or parser.
+        A fitted one: a tagger, labeler, classifier, parser or aligner.
     X : inputs
         Examples as ``model.predict`` takes them, best such that were not in the training data.
     y : outputs
@@ -103,21 +104,14 @@ def report(
     True
     """
     _check(result, model)
-    outcome, training = predict(model, X, y), Training.of(result, model)
+    training = Training.of(result, model)
     heading = title or f"{type(model).__name__}: report"
+    about = _links(model, X, y) if form_of(model) is ALIGNMENTS else _labels(model, X, y, scheme)
+    curves = joined([tag("p", words) for words in explanation(training)], convergence(training))
     sections = [
-        Section(
-            "convergence",
-            "Certificate and convergence",
-            joined([tag("p", words) for words in explanation(training)], convergence(training)),
-        ),
-        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme))),
-        Section("confusion", "Confusion matrix", confusions(outcome)),
-        Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
-        Section("weights", "Weights of attributes", attributes(model, outcome.gold)),
-        *([Section("trees", "Trees", drawings(model, X, y))] if form_of(model).trees else []),
-        Section("examples", "Hardest examples", hardest(outcome, model, X)),
-        Section("settings", "Settings and versions", settings(result, model, training, outcome)),
+        Section("convergence", "Certificate and convergence", curves),
+        *about.sections,
+        Section("settings", "Settings and versions", settings(result, model, training, about.amount)),
     ]
     return Report(heading, page(heading, verdict(training), sections))
 
@@ -138,6 +132,43 @@ class Section:
     name: str
     heading: str
     content: Markup
+
+
+class About(NamedTuple):
+    """What a report says about predictions, and how many data it speaks of."""
+
+    amount: str
+    sections: list[Section]
+
+
+def _labels(model: Any, X: Any, y: Any, scheme: str | None) -> About:
+    """Labels, and the trees above them."""
+    outcome = predict(model, X, y)
+    trees = [Section("trees", "Trees", drawings(model, X, y))] if form_of(model).trees else []
+    sections = [
+        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme))),
+        Section("confusion", "Confusion matrix", confusions(outcome)),
+        Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
+        Section("weights", "Weights of attributes", attributes(model, outcome.gold)),
+        *trees,
+        Section("examples", "Hardest examples", hardest(outcome, model, X)),
+    ]
+    return About(outcome.amount, sections)
+
+
+def _links(model: Any, X: Any, y: Any) -> About:
+    """Links between words."""
+    if y is None:
+        raise ValueError("y is missing: a report compares the right links with the predicted ones")
+    found = model.predict(X)
+    gold = ALIGNMENTS.given(y, len(found))
+    weights = [Section("weights", "Weights of attributes", attributes(model, []))] if hasattr(model, "coef_") else []
+    sections = [
+        Section("scores", "Scores", joined(tag("p", _given_to(len(gold), "pair")), alignments.scores(gold, found))),
+        *weights,
+        Section("alignments", "Alignments", alignments.grids(model, X, gold, found)),
+    ]
+    return About(f"{count(len(gold), 'pair')}, {count(sum(len(a.links) for a in gold), 'link')}", sections)
 
 
 def page(title: str, lead: str, sections: list[Section]) -> str:
@@ -185,10 +216,14 @@ def _section(section: Section) -> Markup:
 
 def _given(outcome: Outcome, model: Any) -> Markup:
     """Which data the scores speak of, as far as that is known."""
-    words = f"On the {count(len(outcome.gold), outcome.example)} given to this report"
-    words += "; whether the model was trained on them is not known here." if outcome.gold else "."
     strange = unseen(outcome, np.asarray(getattr(model, "classes_", [])).tolist())
+    words = _given_to(len(outcome.gold), outcome.example)
     return joined(tag("p", words), tag("p", strange, class_="note") if strange else None)
+
+
+def _given_to(many: int, example: str) -> str:
+    words = f"On the {count(many, example)} given to this report"
+    return words + ("; whether the model was trained on them is not known here." if many else ".")
 
 
 def _static(name: str) -> str:

@@ -53,6 +53,11 @@ class Outcome:
         return sum(map(len, self.gold))
 
     @property
+    def amount(self) -> str:
+        """How many data there are, in words."""
+        return f"{count(len(self.gold), self.example)}, {count(self.positions, self.position)}"
+
+    @property
     def errors(self) -> np.ndarray:
         """Wrong positions of every example."""
         pairs = zip(self.gold, self.predicted, strict=True)
@@ -94,12 +99,12 @@ def scores(outcome: Outcome, scheme: str | None) -> Markup:
     tokens = token_scores(outcome.gold, outcome.predicted)
     found = chunks(outcome, scheme)
     tiles = [
-        _tile(percent(tokens.accuracy), f"of {grouped(outcome.positions)} {outcome.position}s are right"),
-        _tile(percent(tokens.sequence_accuracy), f"of {outcome.example}s are right throughout"),
-        _tile(percent(tokens.macro_f1), "mean F1 of all labels"),
+        tile(percent(tokens.accuracy), f"of {grouped(outcome.positions)} {outcome.position}s are right"),
+        tile(percent(tokens.sequence_accuracy), f"of {outcome.example}s are right throughout"),
+        tile(percent(tokens.macro_f1), "mean F1 of all labels"),
     ]
     if found is not None:
-        tiles.insert(0, _tile(percent(found.f1), "F1 of whole chunks"))
+        tiles.insert(0, tile(percent(found.f1), "F1 of whole chunks"))
     return joined(
         tag("ul", tiles, class_="tiles"),
         None if found is None else _chunk_part(found, scheme),
@@ -210,7 +215,8 @@ def label_name(label: Any) -> str:
     return str(label) or "(empty)"
 
 
-def _tile(value: str, words: str) -> Markup:
+def tile(value: str, words: str) -> Markup:
+    """A number at a glance, and what it is."""
     return tag("li", tag("strong", value), " ", tag("span", words))
 
 

@@ -12,8 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from m3n.estimators.model_summary import count_weights
-from m3n.reports.markup import Markup, count, facts, grouped, joined, number, percent, tag
-from m3n.reports.quality import Outcome
+from m3n.reports.markup import Markup, facts, grouped, joined, number, percent, tag
 from m3n.run.certificate import Certificate, Record
 from m3n.run.loop import Result, Status
 
@@ -103,7 +102,7 @@ def _stopped(status: Status | None) -> str:
     return f"Training stopped early, {why}, with a certified gap of"
 
 
-def settings(result: Result | None, model: Any, training: Training, outcome: Outcome) -> Markup:
+def settings(result: Result | None, model: Any, training: Training, amount: str) -> Markup:
     """Tables of the run, of all parameters and of the versions.
 
     Parameters
@@ -114,11 +113,11 @@ def settings(result: Result | None, model: Any, training: Training, outcome: Out
         A fitted one.
     training : Training
         How it came about.
-    outcome : Outcome
-        Says how many data were given.
+    amount : str
+        How many data were given.
     """
     return joined(
-        facts("The run", _run(result, model, training, outcome)),
+        facts("The run", _run(result, model, training, amount)),
         tag(
             "p", f"All parameters of the {type(model).__name__}; those in bold, which come first, are not the default."
         ),
@@ -141,7 +140,7 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _run(result: Result | None, model: Any, training: Training, outcome: Outcome) -> list[tuple[str, Any]]:
+def _run(result: Result | None, model: Any, training: Training, amount: str) -> list[tuple[str, Any]]:
     """What is known about the run and about the sizes of model and data."""
     solver, status, certificate = training.solver, training.status, training.certificate
     last = training.trace[-1] if training.trace else None
@@ -157,9 +156,7 @@ def _run(result: Result | None, model: Any, training: Training, outcome: Outcome
         "regularisation (lam)": None if lam is None else repr(float(lam)),
         "labels of the model": None if classes is None else grouped(len(classes)),
         "weights": grouped(weights) if weights else None,
-        "data given to this report": (
-            f"{count(len(outcome.gold), outcome.example)}, {count(outcome.positions, outcome.position)}"
-        ),
+        "data given to this report": amount,
     }
     return [(name, value) for name, value in rows.items() if value]
 
