@@ -4,7 +4,11 @@ Maximise the likelihood of target sentences given source sentences (*forward*) a
 over tables t of translations and, for the HMM, jumps c. The E-step (``compiled.sweeps.translation``) gives posteriors
 P(i, j) of links, the M-step
 
-    t(f | e) = sum of P over the cells of the type (e, f) / the same over all types of e,     c: see ``jumps``.
+    t(f | e) = (n(e, f) + k u(f)) / (sum_f n(e, f) + k),   n(e, f) = sum of P over the cells of the type (e, f)
+
+with c as in ``jumps``. Without a prior k is 0. Otherwise every word begins with k links, to all words by their
+frequencies u: a Dirichlet prior, whose posterior EM then maximises. Words that were seen once would otherwise be sure
+of whatever they stand beside. Only n / (sum + k) is kept for every type, k / (sum + k) for every word.
 
 *Agreement*: both directions learn from the product P(i, j) P'(i, j) of their posteriors instead of each from its own,
 without normalisation. A link counts where both directions believe in it. The result is no maximum of either
@@ -23,6 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from m3n.alignment.jumps import even_jumps, fitted_jumps
+from m3n.alignment.lexicon import Lexicon
 from m3n.alignment.pairs import Corpus, Lexica
 from m3n.compiled.sweeps.cooccurrence import PackedPairs, collect
 from m3n.compiled.sweeps.translation import Expected, Model, expect
@@ -33,12 +38,19 @@ from m3n.packed import Threads
 class Direction:
     """How the words of one language come from those of the other.
 
+    t(g | h) = table(g, h) + rest(h) usual(g); the last entries of arrays with one entry per word and one more are
+    those of unknown words.
+
     Attributes
     ----------
     table : array (types,)
-        t(generated | generating).
+        What was learnt about words that meet.
+    rest : array (generating words + 1,)
+        How much is left to all words.
+    usual : array (generated words + 1,)
+        How frequent words are.
     null : array (generated words + 1,)
-        t(generated | null); the last entry is that of unknown words.
+        t(generated | null).
     jumps : array (buckets,)
         c, empty for Model 1.
     skip : float
@@ -48,6 +60,8 @@ class Direction:
     """
 
     table: np.ndarray
+    rest: np.ndarray
+    usual: np.ndarray
     null: np.ndarray
     jumps: np.ndarray
     skip: float
@@ -55,7 +69,7 @@ class Direction:
 
     def plain(self) -> Model:
         """As compiled code has it."""
-        return Model(self.table, self.null, self.jumps, np.array([self.skip, self.even]))
+        return Model(self.table, self.rest, self.usual, self.null, self.jumps, np.array([self.skip, self.even]))
 
     def posteriors(self, packed: PackedPairs, slots: np.ndarray, swapped: bool, threads: Threads) -> Posteriors:
         """The E-step.
@@ -115,6 +129,8 @@ class Settings:
         Whether the directions learn in agreement.
     iterations : int
         Of each model.
+    prior : float
+        How many links every word has beforehand.
     skip : float
         Probability of a null.
     even : float
@@ -126,6 +142,7 @@ class Settings:
     hmm: bool
     joint: bool
     iterations: int
+    prior: float
     skip: float
     even: float
     reach: int
@@ -156,14 +173,17 @@ class Trainer:
     def __init__(self, corpus: Corpus, lexica: Lexica, settings: Settings, threads: Threads):
         self.corpus, self.settings, self.threads = corpus, settings, threads
         self.owners = corpus.types.owners()
-        self.directions = tuple(self._even(len(lexicon)) for lexicon in (lexica.target, lexica.source))
+        self.directions = self._even(lexica.source, lexica.target), self._even(lexica.target, lexica.source)
         self.likelihoods: list[tuple[float, float]] = []
 
-    def _even(self, words: int) -> Direction:
+    def _even(self, generating: Lexicon, generated: Lexicon) -> Direction:
         """All translations alike."""
-        settings = self.settings
+        words, settings = len(generated), self.settings
         table, null = np.full(len(self.corpus.types), 1.0 / words), np.full(words + 1, 1.0 / words)
-        return Direction(table, null, np.empty(0), settings.skip, settings.even)
+        usual = np.append(generated.frequencies, 1.0) / generated.frequencies.sum()  # an unknown word as if seen once
+        return Direction(
+            table, np.zeros(len(generating) + 1), usual, null, np.empty(0), settings.skip, settings.even
+        )
 
     def run(self) -> None:
         """All iterations."""
@@ -193,7 +213,8 @@ class Trainer:
         groups = (self.owners, corpus.types.columns)
         tokens = (corpus.packed.target, corpus.packed.source)
         self.directions = tuple(
-            _maximised(*each) for each in zip(self.directions, found, counts, groups, tokens, strict=True)
+            _maximised(*each, prior=self.settings.prior)
+            for each in zip(self.directions, found, counts, groups, tokens, strict=True)
         )
 
     def _counts(self, links: np.ndarray) -> np.ndarray:
@@ -206,15 +227,16 @@ class Trainer:
 
 
 def _maximised(
-    direction: Direction, found: Posteriors, counts: np.ndarray, group: np.ndarray, tokens: np.ndarray
+    direction: Direction, found: Posteriors, counts: np.ndarray, group: np.ndarray, tokens: np.ndarray, prior: float
 ) -> Direction:
     """The M-step of one direction; ``group`` is the generating word of every type."""
+    totals = np.bincount(group, counts, len(direction.rest)) + prior  # 0 for unknown words without a prior
+    shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
     null = np.bincount(tokens, found.expected.null, len(direction.null))
-    jumps = fitted_jumps(found.jumps, found.departures, direction.jumps) if len(direction.jumps) else direction.jumps
-    return replace(direction, table=_shares(counts, group), null=null / null.sum(), jumps=jumps)
-
-
-def _shares(counts: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Counts divided by the sum of their group."""
-    totals = np.bincount(group, counts)
-    return counts / np.maximum(totals, np.finfo(float).tiny)[group]
+    return replace(
+        direction,
+        table=counts * shares[group],
+        rest=prior * shares,
+        null=(null + direction.usual) / (null.sum() + direction.usual.sum()),
+        jumps=fitted_jumps(found.jumps, found.departures, direction.jumps),
+    )

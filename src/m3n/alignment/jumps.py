@@ -46,9 +46,9 @@ def fitted_jumps(counts: np.ndarray, departures: np.ndarray, jumps: np.ndarray) 
     jumps : array (buckets,)
         c before.
     """
-    sizes, places = np.nonzero(departures)
-    if not len(sizes):
+    if not len(jumps):  # Model 1
         return jumps
+    sizes, places = np.nonzero(departures)
     for _ in range(UPDATES):
         jumps = counts / np.maximum(_slopes(departures[sizes, places], sizes, places, jumps), np.finfo(float).tiny)
         jumps = np.maximum(jumps / jumps.max(), LEAST)

@@ -1,7 +1,7 @@
 """What is learnt from sentence pairs: words, which of them meet, and both directions of translation.
 
-Words that never met, or were never seen, have the probability ``RARE`` of being translations, and ``ALIKE`` if they are
-spelled alike: names and numbers are.
+Words that never met, or were never seen, are taken for translations of each other if they are spelled alike, as names
+and numbers are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from m3n.alignment.statistics import dice_coefficients
 from m3n.compiled.sweeps.cooccurrence import PackedPairs
 from m3n.packed import Threads
 
-RARE, ALIKE = 1e-7, 0.1
+ALIKE = 0.1  # probability that a word is translated by itself, if the two never met
 Pairs = Sequence[tuple[Words, Words]]
 
 
@@ -60,7 +60,7 @@ class TranslationModel:
         packed = self.lexica.pack(pairs)
         slots = self._slots(pairs, packed, threads)
         found = (
-            replace(direction, table=np.append(direction.table, [RARE, ALIKE]))
+            replace(direction, table=np.append(direction.table, [0.0, ALIKE]))
             .posteriors(packed, slots, swapped, threads)
             .expected.links
             for direction, swapped in zip(self.directions, (False, True), strict=True)
@@ -126,7 +126,5 @@ def learn(pairs: Pairs, settings: Settings, threads: Threads) -> tuple[Translati
     corpus = Corpus.index(packed, lexica)
     trainer = Trainer(corpus, lexica, settings, threads)
     trainer.run()
-    for direction in trainer.directions:
-        direction.null[-1] = RARE
     model = TranslationModel(lexica, corpus.types, dice_coefficients(corpus, lexica), trainer.directions)
     return model, trainer.likelihoods
