@@ -1,10 +1,15 @@
 """The command on sentence pairs: what it reads, writes, scores and refuses; the aligners are made of cardboard."""
 
 import gzip
+import io
 import json
+import logging
 
+import numpy as np
 import pytest
+from rich.console import Console
 
+from m3n.cli.align import chosen, steps_shown
 from tests.cli.aligners import Diagonal, install
 from tests.cli.test_trees import ok, refused, run
 
@@ -72,6 +77,8 @@ def test_what_is_known_about_translations():
 def test_plain_text_has_no_links_to_learn_from():
     said = refused("train", "pairs", "-m", "model.m3n")
     assert "pairs has no links" in said and "(--links)" in said and "m3n align learns from plain text" in said
+    said = refused("train", "labelled", "-m", "model.m3n", "--test-links", "gold.wa")
+    assert "--test-links has the links of --test, which is missing" in said
     said = refused("train", "labelled", "--links", "gold.wa", "-m", "model.m3n")
     assert "labelled has links itself" in said
 
@@ -225,3 +232,23 @@ def test_what_does_not_go_together():
     assert "choose one of pharaoh, naacl" in refused("align", "pairs", "--output-format", "giza")
     assert "does not exist" in refused("align", "pairs", "-o", "nowhere/links")
     assert len(Diagonal.fits) == fits  # before any work
+
+
+def test_the_word_that_a_word_comes_from():
+    """Columns sum to 1 with the probability of coming from nothing: 0.1, 0.6 and 0.3 for the three target words."""
+    shares = np.array([[0.7, 0.1, 0.25], [0.2, 0.3, 0.45]])
+    assert chosen(shares, 0) == [(0, 0), (1, 2)]
+    assert chosen(shares.T, 1) == [(0, 0), (2, 1)]
+    assert chosen(np.zeros((2, 3)), 0) == chosen(np.zeros((2, 3)), 1) == []
+
+
+@pytest.mark.parametrize(("terminal", "wanted", "shown"), [(True, True, 1), (True, False, 0), (False, True, 0)])
+def test_steps_are_shown_on_a_terminal_only(terminal, wanted, shown):
+    out = Console(file=io.StringIO(), force_terminal=terminal)
+    logger = logging.getLogger("m3n")
+    before = logger.level, list(logger.handlers)
+    with steps_shown(out, wanted):
+        logging.getLogger("m3n.alignment").info("HMM, iteration %d", 3)
+    assert out.file.getvalue().count("HMM, iteration 3") >= shown
+    assert shown or not out.file.getvalue()
+    assert (logger.level, logger.handlers) == before
