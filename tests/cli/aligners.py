@@ -47,6 +47,10 @@ class HMMAligner(Diagonal):
         self.fits.append((self.parameters, X))
         return self
 
+    def directions(self, X):
+        last = [np.tile(np.arange(len(target)) == len(target) - 1, (len(source), 1)) for source, target in X]
+        return list(zip(self.predict_marginals(X), [0.75 * table for table in last], strict=True))
+
 
 class WordAligner(Diagonal):
     names = ("objective", "solver", "lam", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state",

@@ -5,11 +5,10 @@ import io
 import json
 import logging
 
-import numpy as np
 import pytest
 from rich.console import Console
 
-from m3n.cli.align import chosen, steps_shown
+from m3n.cli.align import steps_shown
 from tests.cli.aligners import Diagonal, install
 from tests.cli.test_trees import ok, refused, run
 
@@ -234,12 +233,10 @@ def test_what_does_not_go_together():
     assert len(Diagonal.fits) == fits  # before any work
 
 
-def test_the_word_that_a_word_comes_from():
-    """Columns sum to 1 with the probability of coming from nothing: 0.1, 0.6 and 0.3 for the three target words."""
-    shares = np.array([[0.7, 0.1, 0.25], [0.2, 0.3, 0.45]])
-    assert chosen(shares, 0) == [(0, 0), (1, 2)]
-    assert chosen(shares.T, 1) == [(0, 0), (2, 1)]
-    assert chosen(np.zeros((2, 3)), 0) == chosen(np.zeros((2, 3)), 1) == []
+def test_both_directions_make_one_alignment():
+    """Of the fakes, target words choose on the diagonal, and source words the last target word."""
+    both = ("--symmetrize", "intersection"), ("--symmetrize", "union")
+    assert [ok("align", "pairs", "-q", *method) for method in both] == ["1-1\n\n", "0-0 0-1 1-1\n0-0 0-2 1-1 1-2\n"]
 
 
 @pytest.mark.parametrize(("terminal", "wanted", "shown"), [(True, True, 1), (True, False, 0), (False, True, 0)])
