@@ -195,6 +195,15 @@ def test_alignment_of_plain_text(folder):
     assert len(Diagonal.fits) == 1
 
 
+def test_what_it_has_learnt():
+    ok("align", "pairs", "-q", "-m", "hmm.m3n", "--iterations", 3)
+    said = ok("inspect", "hmm.m3n")
+    assert "kind: HMMAligner\nsource words: 3\ntarget words: 4\npairs of words: 7\n" in said
+    assert "log likelihoods: forward -2.5, backward -3.5" in said and "iterations 3" in said
+    assert json.loads(ok("inspect", "hmm.m3n", "--json"))["log_likelihoods"]["backward"] == -3.5
+    assert "has no labels" in refused("inspect", "hmm.m3n", "--label", "B")
+
+
 def test_two_files_of_sentences(folder):
     (folder / "e").write_text("the house\nit rains\n")
     (folder / "f").write_text("la maison\nil pleut fort\n")
