@@ -43,9 +43,19 @@ class Diagonal:
 class HMMAligner(Diagonal):
     names = ("model", "joint", "iterations", "threshold", "n_jobs", "verbose")
 
+    likelihoods_ = ((-20.0, -30.0), (-2.5, -3.5))
+    model_ = SimpleNamespace(lexica=SimpleNamespace(source="abc", target="abcd"), types="abcdefg")
+
     def fit(self, X):
         self.fits.append((self.parameters, X))
         return self
+
+    def _changed(self):
+        return self.parameters
+
+    def directions(self, X):
+        last = [np.tile(np.arange(len(target)) == len(target) - 1, (len(source), 1)) for source, target in X]
+        return list(zip(self.predict_marginals(X), [0.75 * table for table in last], strict=True))
 
 
 class WordAligner(Diagonal):

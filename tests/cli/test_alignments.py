@@ -1,10 +1,14 @@
 """The command on sentence pairs: what it reads, writes, scores and refuses; the aligners are made of cardboard."""
 
 import gzip
+import io
 import json
+import logging
 
 import pytest
+from rich.console import Console
 
+from m3n.cli.align import steps_shown
 from tests.cli.aligners import Diagonal, install
 from tests.cli.test_trees import ok, refused, run
 
@@ -72,6 +76,8 @@ def test_what_is_known_about_translations():
 def test_plain_text_has_no_links_to_learn_from():
     said = refused("train", "pairs", "-m", "model.m3n")
     assert "pairs has no links" in said and "(--links)" in said and "m3n align learns from plain text" in said
+    said = refused("train", "labelled", "-m", "model.m3n", "--test-links", "gold.wa")
+    assert "--test-links has the links of --test, which is missing" in said
     said = refused("train", "labelled", "--links", "gold.wa", "-m", "model.m3n")
     assert "labelled has links itself" in said
 
@@ -189,6 +195,15 @@ def test_alignment_of_plain_text(folder):
     assert len(Diagonal.fits) == 1
 
 
+def test_what_it_has_learnt():
+    ok("align", "pairs", "-q", "-m", "hmm.m3n", "--iterations", 3)
+    said = ok("inspect", "hmm.m3n")
+    assert "kind: HMMAligner\nsource words: 3\ntarget words: 4\npairs of words: 7\n" in said
+    assert "log likelihoods: forward -2.5, backward -3.5" in said and "iterations 3" in said
+    assert json.loads(ok("inspect", "hmm.m3n", "--json"))["log_likelihoods"]["backward"] == -3.5
+    assert "has no labels" in refused("inspect", "hmm.m3n", "--label", "B")
+
+
 def test_two_files_of_sentences(folder):
     (folder / "e").write_text("the house\nit rains\n")
     (folder / "f").write_text("la maison\nil pleut fort\n")
@@ -225,3 +240,21 @@ def test_what_does_not_go_together():
     assert "choose one of pharaoh, naacl" in refused("align", "pairs", "--output-format", "giza")
     assert "does not exist" in refused("align", "pairs", "-o", "nowhere/links")
     assert len(Diagonal.fits) == fits  # before any work
+
+
+def test_both_directions_make_one_alignment():
+    """Of the fakes, target words choose on the diagonal, and source words the last target word."""
+    both = ("--symmetrize", "intersection"), ("--symmetrize", "union")
+    assert [ok("align", "pairs", "-q", *method) for method in both] == ["1-1\n\n", "0-0 0-1 1-1\n0-0 0-2 1-1 1-2\n"]
+
+
+@pytest.mark.parametrize(("terminal", "wanted", "shown"), [(True, True, 1), (True, False, 0), (False, True, 0)])
+def test_steps_are_shown_on_a_terminal_only(terminal, wanted, shown):
+    out = Console(file=io.StringIO(), force_terminal=terminal)
+    logger = logging.getLogger("m3n")
+    before = logger.level, list(logger.handlers)
+    with steps_shown(out, wanted):
+        logging.getLogger("m3n.alignment").info("HMM, iteration %d", 3)
+    assert out.file.getvalue().count("HMM, iteration 3") >= shown
+    assert shown or not out.file.getvalue()
+    assert (logger.level, logger.handlers) == before

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import m3n
+from tests.cli.aligners import WordAligner
 from tests.reports.pages import fixed, records
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -228,3 +229,35 @@ def test_without_scripts_everything_is_there(visit):
     assert page.locator("#scores table.sortable").last.locator("tbody tr:visible").count() == 70
     assert page.locator("figure:visible").count() == 4
     assert not page.locator(".slider").is_visible()
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory):
+    """A page with an alignment that is larger than any screen."""
+    words = [f"word{k}" for k in range(120)]
+    model, links = WordAligner(), [(k, k) for k in range(120)]
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    m3n.report(None, model.fit([], []), [(words, words)], [links], title="Alignment").save(path)
+    return path
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK])
+def test_words_stay_beside_a_large_alignment(visit, aligned, viewport):
+    page = visit(aligned, viewport=viewport)
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
+    box = page.locator("figure.alignment .wide")
+    places = [page.locator(f"figure.alignment {kind}").last for kind in (".above:not(.beside)", ".beside:not(.above)")]
+    box.scroll_into_view_if_needed()
+    before = [place.bounding_box() for place in places]
+    box.evaluate("e => { e.scrollLeft = 900; e.scrollTop = 700; }")
+    after = [place.bounding_box() for place in places]
+    assert after[0]["x"] == before[0]["x"] - 900 and after[1]["y"] == before[1]["y"] - 700
+    assert after[0]["y"] == pytest.approx(before[0]["y"]) and after[1]["x"] == pytest.approx(before[1]["x"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast_of_words_of_alignments(visit, aligned, scheme):
+    page = visit(aligned, color_scheme=scheme)
+    found = [entry for entry in page.evaluate(CONTRASTS) if entry[2].startswith("word")]
+    assert len(found) == 240
+    assert [entry for entry in found if entry[0] < 4.5] == []

@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import m3n
-from m3n.alignment.symmetrize import METHODS, symmetrize
+from m3n.alignment.symmetrize import METHODS, best_links, symmetrize
 from m3n.cli.alignments import Links, Written, load_translations, write_links
 from m3n.cli.options import console
 from m3n.io.parallel import Pair
@@ -89,24 +87,10 @@ def _aligner(pairs: list[Pair], wanted: Wanted) -> Any:
 
 
 def _symmetrized(aligner: Any, pairs: list[Pair], method: str) -> list[Links]:
+    """In either direction every word takes its likeliest partner; then one alignment is made of both."""
     both = aligner.directions(pairs)
-    return symmetrize([chosen(one, 0) for one, _ in both], [chosen(other, 1) for _, other in both], method)
-
-
-def chosen(shares: np.ndarray, axis: int) -> Links:
-    """The word that every word of one sentence comes from, unless it more likely comes from none.
-
-    Parameters
-    ----------
-    shares : array (source words, target words)
-        Probabilities of links, which sum to 1 at most along an axis.
-    axis : {0, 1}
-        0 if target words choose among source words, 1 if it is the other way round.
-    """
-    best, found = shares.argmax(axis), shares.max(axis) > 1.0 - shares.sum(axis)
-    words = np.flatnonzero(found)
-    sides = (best[words], words) if axis == 0 else (words, best[words])
-    return sorted(zip(*(side.tolist() for side in sides), strict=True))
+    back = [[(i, j) for j, i in best_links(other.T)] for _, other in both]
+    return symmetrize([best_links(one) for one, _ in both], back, method)
 
 
 @contextmanager

@@ -118,7 +118,8 @@ def train(
         Path | None, typer.Option(help="Alignments: a model of m3n align that has learnt translations.")
     ] = None,
     structure: Annotated[
-        str | None, typer.Option(help="Alignments: matching, chain or words, see the docs. Default: matching.")
+        str | None,
+        typer.Option(help="Alignments: matching (default), or every word chooses: chain (with jumps) or words."),
     ] = None,
     fertility: Annotated[
         int | None, typer.Option(help="Alignments: links of a word at most, of a matching. Default: 1.", min=1)
@@ -160,6 +161,8 @@ def train(
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
+        if test is None and test_links is not None:
+            raise ValueError("--test-links has the links of --test, which is missing")
         held_out = None if test is None else replace(reading, links=test_links).labelled(test, form, found)
     with blaming("--unlabelled"):
         more = read_more(unlabelled, form)

@@ -9,6 +9,7 @@ import numpy as np
 from m3n.cli.options import console, print_json
 from m3n.estimators.forms import form_of
 from m3n.estimators.model_summary import summary, top_weights
+from m3n.estimators.trained import Trained
 
 LONGEST = 100  # characters of a value; --json has all of it
 WIDEST = 24  # labels of a table that still fits a terminal
@@ -28,6 +29,9 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
     as_json : bool
         Whether to print JSON.
     """
+    if not isinstance(model, Trained):
+        _tell_translations(model, label, as_json)
+        return
     known = summary(model)
     named = top and model._linear and model._has_names
     weights = top_weights(model, top) if named else {name: [] for name in known["labels"]}
@@ -40,9 +44,7 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
         print_json(known | {"weights": {str(name): listed for name, listed in weights.items()}, **_tables(model)})
         return
     out = console()
-    for name, value in known.items():
-        if value is not None:
-            out.print(f"{name.replace('_', ' ')}: {_text(value)}")
+    _print_facts(out, known)
     for name, listed in weights.items() if any(weights.values()) else ():
         out.print(f"\n{name}")
         for attribute, weight in listed:
@@ -50,6 +52,31 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
     table = form_of(model).table
     if label is None and table is not None:
         _print_table(out, table.rstrip("_"), model.classes_, getattr(model, table))
+
+
+def _tell_translations(model: Any, label: str | None, as_json: bool) -> None:
+    """What there is to know of a model without weights: an aligner that has learnt from plain text."""
+    if label is not None:
+        raise ValueError(f"a {type(model).__name__} has no labels")
+    learnt = model.model_
+    known = {
+        "kind": type(model).__name__,
+        "source_words": len(learnt.lexica.source),
+        "target_words": len(learnt.lexica.target),
+        "pairs_of_words": len(learnt.types),
+        "log_likelihoods": dict(zip(("forward", "backward"), model.likelihoods_[-1], strict=True)),
+        "parameters": model._changed(),
+    }
+    if as_json:
+        print_json(known)
+    else:
+        _print_facts(console(), known)
+
+
+def _print_facts(out: Any, known: dict[str, Any]) -> None:
+    for name, value in known.items():
+        if value is not None:
+            out.print(f"{name.replace('_', ' ')}: {_text(value)}")
 
 
 def _tables(model: Any) -> dict[str, Any]:
