@@ -126,10 +126,17 @@ class Structure(ABC):
     def smoothed(self, example: int, theta: Parts, mu: float) -> tuple[float, Parts]:
         """max over mean parts m of <theta, m> + mu h(m), and m, for a structure without a quick exp-oracle.
 
-        h is strictly concave on the convex hull of the outputs, 0 at every output and at most ``diameter()``; for the
-        exp-oracle it is the entropy. Whoever smooths the maximum in order to minimise it may take this h instead.
+        h is strictly concave on the convex hull of the outputs, and 0 <= h <= ``diameter()`` there; for the exp-oracle
+        it is the entropy. Whoever smooths the maximum in order to minimise it may take this h instead. m must be in the
+        hull, and the value what m attains: then the dual points that solvers make of them are true, even if m is only
+        close to the maximum.
         """
-        raise TypeError(f"{type(self).__name__} has no smoothed oracle")
+        space = self._compiled("smoothed")
+        if space is None:
+            raise TypeError(f"{type(self).__name__} has no smoothed oracle")
+        joined = _joined(theta)
+        value = for_space(driver.smoothed_one, space)(space, example, joined, mu)
+        return float(value), self.cut(joined, example)
 
     def parts_of(self, output: Any, example: int) -> np.ndarray | Sequence[int]:
         """The parts of an output as the user writes it, in any order; an error says what is wrong with it."""
@@ -176,17 +183,18 @@ class Structure(ABC):
         With ``weights`` (n,) the marginals of example i count weights[i] times, the values do not. A structure with a
         smoothed oracle of its own answers with that.
         """
-        values, amounts, space = np.empty(self.n), self._amounts(weights), self._compiled("soft")
+        values, amounts, exact = np.empty(self.n), self._amounts(weights), "soft" in self.oracles
+        space = self._compiled("soft" if exact else "smoothed")
         if _stepwise(space):
             return self._soft_in_steps(space, theta, mu, threads, amounts)
         shared = np.array([span is None for span in self.spans()])
-        ask = self.marginals if "soft" in self.oracles else self.smoothed
+        ask, ask_all = (self.marginals, driver.soft) if exact else (self.smoothed, driver.smoothed)
 
         def lane(low: int, high: int) -> list[np.ndarray]:
             pairs = zip(theta, shared, strict=True)
             counts = [np.zeros(array.size) if common else array.reshape(-1) for array, common in pairs]
             if space is not None:
-                pass_of = for_space(driver.soft, space)
+                pass_of = for_space(ask_all, space)
                 pass_of(space, _flat(theta), *self.layout, shared, low, high, mu, amounts, values, tuple(counts))
                 return counts
             for i in range(low, high):

@@ -64,10 +64,14 @@ class Matching(LinkStructure):
     def most_parts(self) -> np.ndarray:
         return self.sizes @ np.array(self.fertility)
 
+    def diameter(self) -> np.ndarray:
+        full = np.array([_largest_entropy(rows, columns, *self.fertility) for rows, columns in self.sizes])
+        return full if self.allowed is None else np.minimum(full, self._row_bounds())
+
     def branches(self, one: np.ndarray, other: np.ndarray) -> list[Restriction]:
         """Outputs with and without a link: null parts, which may count several times, follow from links."""
         links = self.shapes[0][0]
-        only_one, only_other = (np.setdiff1d(a[a < links], b) for a, b in ((one, other), (other, one)))
+        only_one, only_other = (np.setdiff1d(a[(a >= 0) & (a < links)], b) for a, b in ((one, other), (other, one)))
         if not (only_one.size or only_other.size):
             return []
         mask = np.zeros(self.shapes[0], bool)
@@ -78,6 +82,12 @@ class Matching(LinkStructure):
     def space(self) -> MatchingSpace | FertileSpace:
         kind = MatchingSpace if self.fertility == (1, 1) else FertileSpace
         return kind(self._table, *self.fertility)
+
+    def _row_bounds(self) -> np.ndarray:
+        """The largest entropy of every row by itself, and of the free slots of every column, (n,)."""
+        slots, free = self.fertility[0], self.fertility[1] / np.e
+        rows = (slots * np.log1p(self._mask(i).sum(axis=1) / slots).sum() for i in range(self.n))
+        return np.fromiter(rows, float, self.n) + free * self.columns
 
     def _alike(self, sizes: np.ndarray, allowed: Sequence[np.ndarray] | None) -> Matching:
         return Matching(sizes, self.fertility, allowed)
@@ -116,3 +126,17 @@ def _checked_fertility(fertility: tuple[int, int]) -> tuple[int, int]:
         raise ValueError(f"fertility must be two whole numbers, at least 1 each, got {fertility!r}")
     source, target = given.tolist()
     return source, target
+
+
+def _largest_entropy(rows: int, columns: int, row_slots: int, column_slots: int) -> float:
+    """The largest h of a full table: by symmetry, and as h is concave, where all links have the same mean x.
+
+    There x = e (s/c) (t/d), s = c - columns x, t = d - rows x: the smaller root of a quadratic, or 1, its bound.
+    """
+    p, q = columns / row_slots, rows / column_slots
+    b = np.e * (p + q) + 1.0
+    x = min(1.0, 2.0 * np.e / (b + np.sqrt(b * b - 4.0 * np.e**2 * p * q)))
+    s, t = 1.0 - p * x, 1.0 - q * x
+    means, shares = np.array([x, s, t]), np.array([rows * columns, rows * row_slots, columns * column_slots])
+    used = means > 0.0
+    return float(-(shares[used] * means[used] * np.log(means[used])).sum())

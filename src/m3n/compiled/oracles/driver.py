@@ -14,6 +14,7 @@ from m3n.compiled.jit import CHOSEN, compiled, inner
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.hooks import begin_soft, read_shared, workspace, write_shared
 from m3n.compiled.oracles.hooks import best as best_of
+from m3n.compiled.oracles.hooks import smoothed as smoothed_of
 from m3n.compiled.oracles.hooks import soft as soft_of
 
 
@@ -37,11 +38,17 @@ def soft(space, arrays, lengths, before, first, shared, low, high, mu, weights, 
     for i in range(low, high):
         size = gather(arrays, lengths, before, first, i, theta)
         values[i] = soft_of(space, i, theta[:size], mu, work)
-        for k in range(len(arrays)):
-            total, source, target = counts[k], before[k, i], first[k, i]
-            for j in range(lengths[k, i]):
-                amount = weights[i] * theta[source + j]
-                total[target + j] = total[target + j] + amount if shared[k] else amount
+        hand_out(theta, weights[i], lengths, before, first, shared, i, counts)
+
+
+@compiled
+def smoothed(space, arrays, lengths, before, first, shared, low, high, mu, weights, values, counts):
+    """As ``soft``, with the structure's own prox."""
+    work, theta = workspace(space), np.empty(longest(lengths, low, high))
+    for i in range(low, high):
+        size = gather(arrays, lengths, before, first, i, theta)
+        values[i] = smoothed_of(space, i, theta[:size], mu, work)
+        hand_out(theta, weights[i], lengths, before, first, shared, i, counts)
 
 
 @compiled
@@ -54,6 +61,22 @@ def best_one(space, i, theta, parts):
 def soft_one(space, i, theta, mu):
     """Exp-oracle of one example, over ``theta``."""
     return soft_of(space, i, theta, mu, workspace(space))
+
+
+@compiled
+def smoothed_one(space, i, theta, mu):
+    """Smoothed oracle of one example, over ``theta``."""
+    return smoothed_of(space, i, theta, mu, workspace(space))
+
+
+@inner
+def hand_out(theta, weight, lengths, before, first, shared, i, counts):
+    """The own theta of example i, times a weight, to ``counts``, where shared arrays are added up."""
+    for k in range(len(counts)):
+        total, source, target = counts[k], before[k, i], first[k, i]
+        for j in range(lengths[k, i]):
+            amount = weight * theta[source + j]
+            total[target + j] = total[target + j] + amount if shared[k] else amount
 
 
 @inner

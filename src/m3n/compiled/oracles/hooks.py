@@ -22,6 +22,7 @@ from m3n.compiled.jit import CHOSEN
 ORACLES = {  # what the compiled form of an oracle needs
     "hard": ("workspace", "best"),
     "soft": ("workspace", "soft"),
+    "smoothed": ("workspace", "smoothed"),
     "support": ("workspace", "best", "worst", "cliques", "clique_range"),
 }
 SLACK = ("slack_workspace", "slack")
@@ -74,6 +75,12 @@ def best(space, i, theta, parts, work):
 def soft(space, i, theta, mu, work):
     """Exp-oracle of example i: mu log sum exp(score/mu); the marginals of the parts are written over ``theta``."""
     return space.soft(i, theta, mu)
+
+
+@_hook
+def smoothed(space, i, theta, mu, work):
+    """Smoothed maximum of example i with a prox of the structure's own, see ``Structure.smoothed``; as ``soft``."""
+    raise TypeError(f"{type(space).__name__} has no compiled smoothed oracle")
 
 
 @_hook
