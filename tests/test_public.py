@@ -22,11 +22,9 @@ NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
     "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
-    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WrongObjective", "callbacks",
-    "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",
-    "minimize",
-    "path", "report", "reports",
-    "scores", "solvers", "structures",
+    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective",
+    "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load",
+    "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         MultilabelClassifier,
         SegmentTagger,
         SequenceTagger,
+        WordAligner,
         grid_graph,
         load,
     )
@@ -55,6 +56,7 @@ _HOME = {
     "SequenceTagger": "m3n.estimators",
     "Snapshot": "m3n.run.loop",
     "Status": "m3n.run.loop",
+    "WordAligner": "m3n.estimators",
     "WrongObjective": "m3n.run.suitability",
     "compare": "m3n.comparison",
     "excessive_gap": "m3n.run.saddle",
@@ -73,8 +75,9 @@ __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
     "HMMAligner", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
-    "Status", "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars",
-    "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
+    "Status", "WordAligner", "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap",
+    "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores",
+    "solvers", "structures",
 ]  # fmt: skip
 
 

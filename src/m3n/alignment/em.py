@@ -181,9 +181,7 @@ class Trainer:
         words, settings = len(generated), self.settings
         table, null = np.full(len(self.corpus.types), 1.0 / words), np.full(words + 1, 1.0 / words)
         usual = np.append(generated.frequencies, 1.0) / generated.frequencies.sum()  # an unknown word as if seen once
-        return Direction(
-            table, np.zeros(len(generating) + 1), usual, null, np.empty(0), settings.skip, settings.even
-        )
+        return Direction(table, np.zeros(len(generating) + 1), usual, null, np.empty(0), settings.skip, settings.even)
 
     def run(self) -> None:
         """All iterations."""

@@ -71,9 +71,7 @@ class Grid:
 
     def numbers(self, links: Sequence[Any]) -> np.ndarray:
         """The links of alignments, one collection of (i, j) per pair, as numbers."""
-        found = [
-            self.first[k] + i * self.sizes[k, 1] + j for k, own in enumerate(links) for i, j in sorted(own)
-        ]
+        found = [self.first[k] + i * self.sizes[k, 1] + j for k, own in enumerate(links) for i, j in sorted(own)]
         return np.array(found, np.int64)
 
     def turned(self) -> tuple[Grid, np.ndarray]:
@@ -116,4 +114,3 @@ class Grid:
     def totals(self, values: np.ndarray, side: int) -> np.ndarray:
         """The sum over the links of every source word (side 0) or target word (1), word after word."""
         return np.bincount(self.word(side), values, int(self.sizes[:, side].sum()))
-

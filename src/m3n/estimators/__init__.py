@@ -13,9 +13,10 @@ from m3n.estimators.multilabel_classifier import MultilabelClassifier
 from m3n.estimators.registry import load
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
+from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
     "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "SegmentTagger", "SequenceTagger", "Support",
-    "Transformed", "TreeExplanation", "grid_graph", "load", "summary", "top_weights",
+    "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from m3n.estimators.multilabel_classifier import MultilabelClassifier
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
 from m3n.estimators.trained import Trained
+from m3n.estimators.word_aligner import WordAligner
 from m3n.io import model_file
 
 KINDS: dict[str, type[Trained]] = {
@@ -24,6 +25,7 @@ KINDS: dict[str, type[Trained]] = {
         MultilabelClassifier,
         SegmentTagger,
         SequenceTagger,
+        WordAligner,
     )
 }
 

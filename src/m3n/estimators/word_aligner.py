@@ -19,7 +19,7 @@ from m3n.estimators.forms import ALIGNMENTS
 from m3n.estimators.hmm_aligner import HMMAligner
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.trained import TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, resolve_objective, resolve_strengths, split_weights, stacked
+from m3n.estimators.training import Examples, Setup, resolve_strengths, split_weights, stacked
 from m3n.features import Dense, FeatureMap, Sparse, Stack, Table
 from m3n.packed import Threads
 from m3n.scores import alignment_scores
