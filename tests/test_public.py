@@ -173,7 +173,10 @@ def test_code_in_the_documentation_runs(name, tmp_path, monkeypatch):
         exec(compile(code, name, "exec"), namespace)
 
 
-@pytest.mark.parametrize("name", ["binary_svm", "find_names", "matrix_game", "read_digits", "tag_words", "track_runs"])
+EXAMPLES = ["binary_svm", "find_names", "matrix_game", "read_digits", "tag_words", "track_points", "track_runs"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_run(name, capsys):
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     shown = capsys.readouterr().out

@@ -98,7 +98,7 @@ class Solver(Generic[S]):
     certifies: ClassVar[bool] = False
     takes_l1: ClassVar[bool] = False
     smooth_only: ClassVar[bool] = False
-    any_prox: ClassVar[bool] = False
+    any_prox: bool = False
     visits: bool = False
 
     @property

@@ -133,7 +133,6 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     grow: float = 1.05
 
     requires = SOFT
-    any_prox = True
     requires_smooth = SOFT
     native = "dual"
     rate = "log|Y| / (lam eps)"
@@ -149,6 +148,11 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     def visits(self) -> bool:  # type: ignore[override]
         """With some settings."""
         return self.online
+
+    @property
+    def any_prox(self) -> bool:  # type: ignore[override]
+        """The online form keeps distributions of examples by their potentials."""
+        return not self.online
 
     def init(self, problem: Any) -> ExponentiatedGradientState | OnlineState:
         """The starting distribution, and a step size that cannot fail."""
