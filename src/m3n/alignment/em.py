@@ -174,7 +174,8 @@ class Trainer:
     def __init__(self, corpus: Corpus, lexica: Lexica, settings: Settings, threads: Threads):
         self.corpus, self.settings, self.threads = corpus, settings, threads
         self.owners = corpus.types.owners()
-        self.directions = self._even(lexica.source, lexica.target), self._even(lexica.target, lexica.source)
+        both = ((lexica.source, lexica.target), (lexica.target, lexica.source))
+        self.directions = tuple(self._even(*lexicons) for lexicons in both)
         self.likelihoods: list[tuple[float, float]] = []
 
     def _even(self, generating: Lexicon, generated: Lexicon) -> Direction:

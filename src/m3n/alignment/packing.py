@@ -100,7 +100,7 @@ def _direction(name: str, plain: Mapping[str, Any], tensors: Tensors, sizes: tup
     jumps = _probabilities(f"{name}_jumps", jumps, len(jumps))
     if len(jumps) and (len(jumps) % 2 == 0 or not jumps.all()):
         raise ValueError(f"{name}_jumps must be an odd number of positive numbers")
-    numbers = {number: float(plain[name][number]) for number in NUMBERS}
+    numbers: Any = {number: float(plain[name][number]) for number in NUMBERS}
     if not all(0.0 < number < 1.0 for number in numbers.values()):
         raise ValueError(f"{name}: numbers must be between 0 and 1, got {numbers}")
     return Direction(**arrays, jumps=jumps, **numbers)

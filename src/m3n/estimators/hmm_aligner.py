@@ -81,10 +81,10 @@ class HMMAligner(Declared):
     model: str = "hmm"
     joint: bool = True
     iterations: int = 5
-    prior: float = 5.0
+    prior: float = 10.0
     null: float = 0.1
     smoothing: float = 0.05
-    reach: int = 7
+    reach: int = 10
     threshold: float = 0.5
     lowercase: bool = True
     n_jobs: int | None = None
