@@ -182,7 +182,8 @@ class Trainer:
         """All translations alike."""
         words, settings = len(generated), self.settings
         table, null = np.full(len(self.corpus.types), 1.0 / words), np.full(words + 1, 1.0 / words)
-        usual = np.append(generated.frequencies, 1.0) / generated.frequencies.sum()  # an unknown word as if seen once
+        usual = np.append(generated.frequencies, 1.0)  # an unknown word as if seen once
+        usual /= usual.sum()
         return Direction(table, np.zeros(len(generating) + 1), usual, null, np.empty(0), settings.skip, settings.even)
 
     def run(self, watch: Callable[[Trainer], None] | None = None) -> None:
@@ -244,6 +245,6 @@ def _maximised(
         direction,
         table=counts * shares[group],
         rest=prior * shares,
-        null=(null + direction.usual) / (null.sum() + direction.usual.sum()),
+        null=(null + prior * direction.usual) / (null.sum() + prior),
         jumps=fitted_jumps(found.jumps, found.departures, direction.jumps),
     )
