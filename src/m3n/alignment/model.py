@@ -102,7 +102,7 @@ class TranslationModel:
     def _slots(self, pairs: Pairs, packed: PackedPairs, threads: Threads) -> np.ndarray:
         """Slots of all cells, ``len(types)`` for words that never met, and the next one if these are spelled alike."""
         slots, missing = self.types.slots(packed, threads), len(self.types)
-        for (source, target), own in zip(pairs, np.split(slots, packed.cells[1:-1]), strict=True):
+        for (source, target), own in zip(pairs, _split(slots, packed), strict=True):
             if set(source).isdisjoint(target):
                 continue
             alike = np.array(source)[:, None] == np.array(target)
@@ -112,10 +112,13 @@ class TranslationModel:
 
 def _matrices(values: np.ndarray, packed: PackedPairs) -> list[np.ndarray]:
     """Values of cells as one matrix per sentence pair."""
-    if len(packed.cells) == 1:
-        return []
     sizes = np.diff(packed.source_starts)
-    return [own.reshape(size, -1) for own, size in zip(np.split(values, packed.cells[1:-1]), sizes, strict=True)]
+    return [own.reshape(size, -1) for own, size in zip(_split(values, packed), sizes, strict=True)]
+
+
+def _split(values: np.ndarray, packed: PackedPairs) -> list[np.ndarray]:
+    """Views of the values of every sentence pair."""
+    return np.split(values, packed.cells[1:])[:-1]
 
 
 def learn(
