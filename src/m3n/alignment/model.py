@@ -58,6 +58,8 @@ class TranslationModel:
         list of pairs of arrays (source words, target words)
             That a target word comes from a source word, and the other way round.
         """
+        if not pairs:
+            return []
         packed = self.lexica.pack(pairs)
         slots = self._slots(pairs, packed, threads)
         found = (
