@@ -11,6 +11,7 @@ from typing import Any
 
 import m3n
 from benchmarks import (
+    alignment,
     command,
     contests,
     convergence,
@@ -40,6 +41,7 @@ SUITES = {
     "graphs": graphs.run,
     "labelling": labelling.run,
     "parsing": parsing.run,
+    "alignment": alignment.run,
     "command": command.run,
     "earlier": earlier.run,
     "rivals": rivals.run,

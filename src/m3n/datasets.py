@@ -1,8 +1,12 @@
-"""Noisy strings of handwritten digits: a reading task in which the neighbours help.
+"""Data that we make ourselves: noisy strings of handwritten digits, and sentence pairs of two toy languages.
 
-The images are the 1797 digits (8 x 8 pixels) that scikit-learn bundles. The strings behave like a worn counter: the
-next digit is usually one more than the last, sometimes the same, now and then anything. Noise makes single images hard
-to read; training and test strings share no image.
+Reading digits is a task in which the neighbours help. The images are the 1797 digits (8 x 8 pixels) that scikit-learn
+bundles. The strings behave like a worn counter: the next digit is usually one more than the last, sometimes the same,
+now and then anything. Noise makes single images hard to read; training and test strings share no image.
+
+Sentence pairs come from a dictionary of made-up words. Nouns follow their adjectives in the one language and stand
+before them in the other; some words are translated by two, some by none, and particles come in; names are the same in
+both languages, and most of them occur once.
 """
 
 from __future__ import annotations
@@ -10,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
+from m3n.io.alignments import Alignment
 
 ONE_MORE, SAME = 0.65, 0.25  # probabilities of the next digit; the rest is spread over all ten
 
@@ -86,3 +92,91 @@ def _counter(length: int, random: np.random.Generator) -> list[int]:
         else:
             string.append(int(random.integers(10)))
     return string
+
+
+SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+PARTICLES = ("del", "ek")  # words of the target language that translate nothing
+NAME, ADJECTIVE, DOUBLE, DROPPED, PARTICLE = 0.05, 0.4, 0.1, 0.1, 0.15  # probabilities
+
+
+@dataclass(frozen=True)
+class ParallelSentences:
+    """Sentence pairs with their word alignments.
+
+    Attributes
+    ----------
+    pairs : list of (list of str, list of str)
+        Source words and target words.
+    alignments : list of Alignment
+        Links between them: those of translations are sure, those of a particle to the word that it precedes possible.
+    """
+
+    pairs: list[tuple[list[str], list[str]]]
+    alignments: list[Alignment]
+
+
+def parallel_sentences(
+    n_train: int = 1000, n_test: int = 100, seed: int = 0, words: int = 300
+) -> tuple[ParallelSentences, ParallelSentences]:
+    """Make sentence pairs of two toy languages, about 2 to 16 words each.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Number of sentence pairs.
+    seed : int
+        Same seed, same languages and sentences.
+    words : int
+        Nouns, and as many adjectives.
+    """
+    random = np.random.default_rng(seed)
+    nouns, adjectives = (_dictionary(words, random) for _ in range(2))
+    train, test = ([_sentence_pair(nouns, adjectives, random) for _ in range(n)] for n in (n_train, n_test))
+    return _collected(train), _collected(test)
+
+
+Entry = tuple[str, list[str]]  # a word and its translation
+
+
+def _dictionary(words: int, random: np.random.Generator) -> list[Entry]:
+    return [(_word(random), [_word(random) for _ in range(1 + (random.random() < DOUBLE))]) for _ in range(words)]
+
+
+def _word(random: np.random.Generator) -> str:
+    return "".join(random.choice(SYLLABLES, size=random.integers(2, 4)))
+
+
+def _sentence_pair(
+    nouns: list[Entry], adjectives: list[Entry], random: np.random.Generator
+) -> tuple[list[str], list[str], Alignment]:
+    source, target, sure, possible = list[str](), list[str](), set(), set()
+    for _ in range(random.integers(2, 7)):
+        noun = _name(random) if random.random() < NAME else _drawn(nouns, random)
+        phrase = [_drawn(adjectives, random)] if random.random() < ADJECTIVE else []
+        if random.random() < PARTICLE:
+            target.append(str(random.choice(PARTICLES)))
+            possible.add((len(source) + len(phrase), len(target) - 1))
+        for place, (_, translation) in zip((len(source) + len(phrase), len(source)), [noun, *phrase], strict=False):
+            if place < len(source) + len(phrase) and random.random() < DROPPED:
+                continue  # adjectives alone: a sentence is never empty
+            for word in translation:
+                sure.add((place, len(target)))
+                target.append(word)
+        source += [word for word, _ in [*phrase, noun]]
+    return source, target, Alignment(frozenset(sure), frozenset(possible))
+
+
+def _drawn(entries: list[Entry], random: np.random.Generator) -> Entry:
+    """Words at the beginning are more frequent, about as in texts."""
+    return entries[int(len(entries) ** random.random()) - 1]
+
+
+def _name(random: np.random.Generator) -> Entry:
+    name = _word(random).capitalize()
+    return name, [name]
+
+
+def _collected(drawn: list[tuple[list[str], list[str], Alignment]]) -> ParallelSentences:
+    return ParallelSentences(
+        [(source, target) for source, target, _ in drawn], [alignment for _, _, alignment in drawn]
+    )

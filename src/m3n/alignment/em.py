@@ -22,6 +22,7 @@ Klein, "Alignment by agreement" (NAACL 2006).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -173,25 +174,34 @@ class Trainer:
     def __init__(self, corpus: Corpus, lexica: Lexica, settings: Settings, threads: Threads):
         self.corpus, self.settings, self.threads = corpus, settings, threads
         self.owners = corpus.types.owners()
-        self.directions = self._even(lexica.source, lexica.target), self._even(lexica.target, lexica.source)
+        both = ((lexica.source, lexica.target), (lexica.target, lexica.source))
+        self.directions = tuple(self._even(*lexicons) for lexicons in both)
         self.likelihoods: list[tuple[float, float]] = []
 
     def _even(self, generating: Lexicon, generated: Lexicon) -> Direction:
         """All translations alike."""
         words, settings = len(generated), self.settings
         table, null = np.full(len(self.corpus.types), 1.0 / words), np.full(words + 1, 1.0 / words)
-        usual = np.append(generated.frequencies, 1.0) / generated.frequencies.sum()  # an unknown word as if seen once
+        usual = np.append(generated.frequencies, 1.0)  # an unknown word as if seen once
+        usual /= usual.sum()
         return Direction(table, np.zeros(len(generating) + 1), usual, null, np.empty(0), settings.skip, settings.even)
 
-    def run(self) -> None:
-        """All iterations."""
-        for _ in range(self.settings.iterations):
+    def run(self, watch: Callable[[Trainer], None] | None = None) -> None:
+        """All iterations.
+
+        Parameters
+        ----------
+        watch : callable or None
+            Is given the trainer after every iteration.
+        """
+        total = self.settings.iterations * (1 + self.settings.hmm)
+        for done in range(total):
+            if done == self.settings.iterations:
+                jumps = even_jumps(self.settings.reach)
+                self.directions = tuple(replace(direction, jumps=jumps) for direction in self.directions)
             self.step()
-        if self.settings.hmm:
-            jumps = even_jumps(self.settings.reach)
-            self.directions = tuple(replace(direction, jumps=jumps) for direction in self.directions)
-            for _ in range(self.settings.iterations):
-                self.step()
+            if watch is not None:
+                watch(self)
 
     def step(self) -> None:
         """One iteration of both directions."""
@@ -235,6 +245,6 @@ def _maximised(
         direction,
         table=counts * shares[group],
         rest=prior * shares,
-        null=(null + direction.usual) / (null.sum() + direction.usual.sum()),
+        null=(null + prior * direction.usual) / (null.sum() + prior),
         jumps=fitted_jumps(found.jumps, found.departures, direction.jumps),
     )

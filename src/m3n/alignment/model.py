@@ -6,7 +6,7 @@ and numbers are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from m3n.alignment.statistics import dice_coefficients
 from m3n.compiled.sweeps.cooccurrence import PackedPairs
 from m3n.packed import Threads
 
+LEAST, LEAST_DICE = 1e-6, 0.02  # what is smaller is taken for 0; of 25,000 sentence pairs a third of the types stays
 ALIKE = 0.1  # probability that a word is translated by itself, if the two never met
 Pairs = Sequence[tuple[Words, Words]]
 
@@ -57,6 +58,8 @@ class TranslationModel:
         list of pairs of arrays (source words, target words)
             That a target word comes from a source word, and the other way round.
         """
+        if not pairs:
+            return []
         packed = self.lexica.pack(pairs)
         slots = self._slots(pairs, packed, threads)
         found = (
@@ -90,10 +93,18 @@ class TranslationModel:
         found = [_matrices(np.append(table, 0.0)[slots], packed) for table in tables]
         return list(zip(*found, strict=True))
 
+    def pruned(self) -> TranslationModel:
+        """The same without the types that neither direction believes in, and that do not often occur together."""
+        kept = self.dice >= LEAST_DICE
+        for direction in self.directions:
+            kept |= direction.table >= LEAST
+        directions = tuple(replace(direction, table=direction.table[kept]) for direction in self.directions)
+        return TranslationModel(self.lexica, self.types.select(kept), self.dice[kept], directions)
+
     def _slots(self, pairs: Pairs, packed: PackedPairs, threads: Threads) -> np.ndarray:
         """Slots of all cells, ``len(types)`` for words that never met, and the next one if these are spelled alike."""
         slots, missing = self.types.slots(packed, threads), len(self.types)
-        for (source, target), own in zip(pairs, np.split(slots, packed.cells[1:-1]), strict=True):
+        for (source, target), own in zip(pairs, _split(slots, packed), strict=True):
             if set(source).isdisjoint(target):
                 continue
             alike = np.array(source)[:, None] == np.array(target)
@@ -103,13 +114,18 @@ class TranslationModel:
 
 def _matrices(values: np.ndarray, packed: PackedPairs) -> list[np.ndarray]:
     """Values of cells as one matrix per sentence pair."""
-    if len(packed.cells) == 1:
-        return []
     sizes = np.diff(packed.source_starts)
-    return [own.reshape(size, -1) for own, size in zip(np.split(values, packed.cells[1:-1]), sizes, strict=True)]
+    return [own.reshape(size, -1) for own, size in zip(_split(values, packed), sizes, strict=True)]
 
 
-def learn(pairs: Pairs, settings: Settings, threads: Threads) -> tuple[TranslationModel, list[tuple[float, float]]]:
+def _split(values: np.ndarray, packed: PackedPairs) -> list[np.ndarray]:
+    """Views of the values of every sentence pair."""
+    return np.split(values, packed.cells[1:])[:-1]
+
+
+def learn(
+    pairs: Pairs, settings: Settings, threads: Threads, watch: Callable[[Trainer], None] | None = None
+) -> tuple[TranslationModel, list[tuple[float, float]]]:
     """Train on sentence pairs; the model and the log-likelihoods of both directions before every iteration.
 
     Parameters
@@ -120,11 +136,13 @@ def learn(pairs: Pairs, settings: Settings, threads: Threads) -> tuple[Translati
         How to train.
     threads : Threads
         Who works.
+    watch : callable or None
+        Is given the trainer after every iteration.
     """
     lexica = Lexica.read(pairs)
     packed = lexica.pack(pairs)
     corpus = Corpus.index(packed, lexica)
     trainer = Trainer(corpus, lexica, settings, threads)
-    trainer.run()
+    trainer.run(watch)
     model = TranslationModel(lexica, corpus.types, dice_coefficients(corpus, lexica), trainer.directions)
-    return model, trainer.likelihoods
+    return model.pruned(), trainer.likelihoods

@@ -22,9 +22,7 @@ NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 
 Links = Iterable[Link]
 
 
-def symmetrize(
-    forward: Sequence[Links], backward: Sequence[Links], method: str = "grow-diag-final"
-) -> list[list[Link]]:
+def symmetrize(forward: Sequence[Links], backward: Sequence[Links], method: str = "grow-diag") -> list[list[Link]]:
     """Combine the links of two directions.
 
     Parameters

@@ -7,22 +7,28 @@ threshold.
 
 from __future__ import annotations
 
-import logging
+import math
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from m3n.alignment.em import Settings
+import m3n
+from m3n.alignment import packing
+from m3n.alignment.em import Settings, Trainer
 from m3n.alignment.model import TranslationModel, learn
 from m3n.alignment.pairs import read_pairs
 from m3n.alignment.statistics import frequencies, ranks
+from m3n.estimators import model_parts
 from m3n.estimators.declaration import Declared, learnt
+from m3n.io import model_file
+from m3n.io.alignments import Link
 from m3n.packed import Threads
 
-logger = logging.getLogger(__name__)
 MODELS = ("model1", "hmm")
 Both = tuple[np.ndarray, np.ndarray]
-Link = tuple[int, int]
 
 
 class HMMAligner(Declared):
@@ -37,6 +43,9 @@ class HMMAligner(Declared):
         maximises its own likelihood.
     iterations : int
         Of EM, for each model.
+    prior : float
+        How many links every word has beforehand, to all words of the other language by their frequencies. Keeps words
+        that were seen once from being sure of what they stand beside.
     null : float
         Probability that a word comes from no word of the other sentence.
     smoothing : float
@@ -50,7 +59,7 @@ class HMMAligner(Declared):
     n_jobs : int or None
         Number of threads; None takes all cores.
     verbose : bool
-        Whether to log the likelihoods.
+        Whether to show progress on the terminal.
 
     Attributes
     ----------
@@ -58,7 +67,7 @@ class HMMAligner(Declared):
         Words, translation tables and jumps.
     likelihoods_ : list of (float, float)
         Log-likelihoods of target sentences given source sentences and the other way round, before every iteration of
-        Model 1 and then of the HMM. They never fall within a model unless ``joint``.
+        Model 1 and then of the HMM. Within a model they never fall if neither ``joint`` nor ``prior`` is set.
 
     Examples
     --------
@@ -72,9 +81,10 @@ class HMMAligner(Declared):
     model: str = "hmm"
     joint: bool = True
     iterations: int = 5
+    prior: float = 10.0
     null: float = 0.1
-    smoothing: float = 0.1
-    reach: int = 7
+    smoothing: float = 0.05
+    reach: int = 10
     threshold: float = 0.5
     lowercase: bool = True
     n_jobs: int | None = None
@@ -102,7 +112,8 @@ class HMMAligner(Declared):
         pairs = read_pairs(X, self.lowercase)
         if not pairs:
             raise ValueError("X is empty: there is nothing to learn from")
-        self.model_, self.likelihoods_ = learn(pairs, settings, Threads(self.n_jobs))
+        with _shown(self.verbose, settings) as watch:
+            self.model_, self.likelihoods_ = learn(pairs, settings, Threads(self.n_jobs), watch)
         return self
 
     def predict(self, X: Any) -> list[list[Link]]:
@@ -210,16 +221,40 @@ class HMMAligner(Declared):
         """
         return self._by_side(frequencies, X)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that ``m3n.load`` reads.
+
+        Parameters
+        ----------
+        path : path
+            Where to; an existing file is replaced in one step.
+        """
+        plain, tensors = packing.packed(self._fitted_model())
+        meta = {"params": model_parts.described_params(self), "model": plain, "likelihoods": self.likelihoods_}
+        model_file.write(path, "HMMAligner", meta | {"origin": {"m3n": m3n.__version__}}, tensors)
+
+    @classmethod
+    def _restored(cls, meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> HMMAligner:
+        """The model that ``save`` has written."""
+        aligner = cls(**model_parts.restored_params(meta))
+        aligner.likelihoods_ = [(float(forward), float(backward)) for forward, backward in meta["likelihoods"]]
+        aligner.model_ = packing.unpacked(meta["model"], tensors)
+        return aligner
+
     def _settings(self) -> Settings:
         """The parameters, checked."""
         if self.model not in MODELS:
             raise ValueError(f"model={self.model!r} is not available; choose one of {MODELS}")
         if self.iterations < 1 or self.reach < 1:
             raise ValueError(f"iterations and reach must be at least 1, got {self.iterations} and {self.reach}")
+        if not 0.0 <= self.prior < math.inf:
+            raise ValueError(f"prior must not be negative, got {self.prior}")
         for name in ("null", "smoothing"):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
-        return Settings(self.model == "hmm", self.joint, self.iterations, self.null, self.smoothing, self.reach)
+        return Settings(
+            self.model == "hmm", self.joint, self.iterations, self.prior, self.null, self.smoothing, self.reach
+        )
 
     def _fitted_model(self) -> TranslationModel:
         self._check_fitted()
@@ -232,3 +267,22 @@ class HMMAligner(Declared):
         lexica, pairs = self._fitted_model().lexica, read_pairs(X, self.lowercase)
         source, target = ([pair[side] for pair in pairs] for side in (0, 1))
         return list(zip(statistic(lexica.source, source), statistic(lexica.target, target), strict=True))
+
+
+@contextmanager
+def _shown(verbose: bool, settings: Settings) -> Iterator[Callable[[Trainer], None] | None]:
+    """A line on standard error that tells the iteration, if asked for."""
+    if not verbose:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("counting words", total=settings.iterations * (1 + settings.hmm))
+
+        def watch(trainer: Trainer) -> None:
+            forward, backward = trainer.likelihoods[-1]
+            progress.update(task, advance=1, description=f"log-likelihoods {forward:.4g} and {backward:.4g}")
+
+        yield watch

@@ -25,6 +25,7 @@ from m3n.run.loop import Status
 from m3n.structures import Transitions
 
 if TYPE_CHECKING:
+    from m3n.estimators.declaration import Estimator
     from m3n.estimators.trained import Trained
 
 LEARNT = {  # what fit learns
@@ -65,9 +66,8 @@ DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file ca
 def described(estimator: Trained) -> dict[str, Any]:
     """Parameters, labels and how training went, as JSON; an imported model was trained elsewhere."""
     certificate, status = estimator.certificate_, estimator.status_
-    params = estimator.get_params(deep=False)
     return {
-        "params": {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"},
+        "params": described_params(estimator),
         "classes": estimator.classes_.tolist(),
         "lam": estimator.lam_,
         "certificate": None if certificate is None else dataclasses.asdict(certificate),
@@ -75,6 +75,12 @@ def described(estimator: Trained) -> dict[str, Any]:
         "trace": [dataclasses.asdict(record) for record in estimator.trace_],
         "origin": getattr(estimator, "origin_", {}),
     }
+
+
+def described_params(estimator: Estimator) -> dict[str, Any]:
+    """The arguments of the constructor, as JSON."""
+    params = estimator.get_params(deep=False)
+    return {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"}
 
 
 def restored_params(meta: dict[str, Any]) -> dict[str, Any]:

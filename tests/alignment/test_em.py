@@ -1,0 +1,123 @@
+"""Training against dense matrices, and what EM promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from m3n.alignment.em import Settings, Trainer
+from m3n.alignment.pairs import Corpus, Lexica
+from m3n.packed import Threads
+
+words = st.lists(st.sampled_from("abcde"), min_size=1, max_size=5)
+corpora = st.lists(st.tuples(words, words), min_size=1, max_size=6)
+
+
+def trained(pairs, n_jobs=1, hmm=True, joint=False, iterations=4, prior=0.0):
+    lexica = Lexica.read(pairs)
+    corpus = Corpus.index(lexica.pack(pairs), lexica)
+    trainer = Trainer(corpus, lexica, Settings(hmm, joint, iterations, prior, 0.1, 0.1, 3), Threads(n_jobs))
+    trainer.run()
+    return trainer
+
+
+@given(corpora)
+def test_likelihoods_never_fall(pairs):
+    """Within Model 1, and within the HMM; each direction alone."""
+    found = np.array(trained(pairs).likelihoods)
+    for model in (found[:4], found[4:]):
+        assert (np.diff(model, axis=0) >= -1e-8 * (1.0 + abs(model[1:]))).all()
+
+
+def test_likelihoods_rise_on_real_sentences(random):
+    """The test of the test above: there is something to learn."""
+    texts = random.choice(list("abcdefgh"), size=(60, 4))
+    pairs = [(list(text), [letter.upper() for letter in text]) for text in texts]
+    found = np.array(trained(pairs).likelihoods)
+    assert (found[3] > found[0] + 10.0).all()
+    assert (found[7] > found[4] + 10.0).all()
+
+
+def dense_model_1(pairs, iterations, joint, prior, skip=0.1):
+    """Both tables of Model 1 with a column per word, null and all, by loops over sentences."""
+    names = [sorted({word for pair in pairs for word in pair[side]}) for side in (0, 1)]
+    tokens = [[word for pair in pairs for word in pair[side]] for side in (0, 1)]
+    usual = [np.array([tokens[side].count(word) for word in names[side]]) / (len(tokens[side]) + 1) for side in (0, 1)]
+    codes = [[[names[side].index(word) for word in pair[side]] for side in (0, 1)] for pair in pairs]
+    forward = np.full((len(names[0]), len(names[1])), 1.0 / len(names[1]))
+    backward = np.full((len(names[0]), len(names[1])), 1.0 / len(names[0]))
+    null = [np.full(len(each), 1.0 / len(each)) for each in names[::-1]]
+    for _ in range(iterations):
+        counts, nulls = [np.zeros_like(forward) for _ in range(2)], [np.zeros_like(each) for each in null]
+        for source, target in codes:
+            cells = np.ix_(source, target)
+            P = (1.0 - skip) / len(source) * forward[cells]
+            Q = (1.0 - skip) / len(target) * backward[cells]
+            none = skip * null[0][target], skip * null[1][source]
+            totals = P.sum(axis=0) + none[0], Q.sum(axis=1) + none[1]
+            P, Q = P / totals[0], Q / totals[1][:, None]
+            np.add.at(counts[0], cells, P * Q if joint else P)
+            np.add.at(counts[1], cells, P * Q if joint else Q)
+            np.add.at(nulls[0], target, none[0] / totals[0])
+            np.add.at(nulls[1], source, none[1] / totals[1])
+        forward = (counts[0] + prior * usual[1]) / (counts[0].sum(axis=1, keepdims=True) + prior)
+        backward = (counts[1] + prior * usual[0][:, None]) / (counts[1].sum(axis=0) + prior)
+        null = [(each + prior * often) / (each.sum() + prior) for each, often in zip(nulls, usual[::-1], strict=True)]
+    return names, forward, backward
+
+
+@pytest.mark.parametrize("prior", [0.0, 2.0])
+@pytest.mark.parametrize("joint", [False, True])
+@given(corpora)
+def test_model_1_with_dense_matrices(joint, prior, pairs):
+    trainer = trained(pairs, hmm=False, joint=joint, iterations=2, prior=prior)
+    names, *expected = dense_model_1(pairs, 2, joint, prior)
+    lexica, types = Lexica.read(pairs), trainer.corpus.types
+    rows = np.array([names[0].index(word) for word in lexica.source.words])[types.owners()]
+    columns = np.array([names[1].index(word) for word in lexica.target.words])[types.columns]
+    forward, backward = trainer.directions
+    found = (
+        forward.table + forward.rest[types.owners()] * forward.usual[types.columns],
+        backward.table + backward.rest[types.columns] * backward.usual[types.owners()],
+    )
+    for table, dense in zip(found, expected, strict=True):
+        np.testing.assert_allclose(table, dense[rows, columns], rtol=1e-6)
+
+
+@given(corpora)
+def test_translations_of_a_word_sum_to_one(pairs):
+    for direction in trained(pairs, prior=1.0, joint=True).directions:
+        assert direction.rest[-1] == 1.0  # an unknown word may be translated by all words, as frequent as they are
+        assert direction.null.sum() == pytest.approx(1.0)
+    forward = trained(pairs, prior=1.0, joint=True).directions[0]
+    types = Corpus.index(Lexica.read(pairs).pack(pairs), Lexica.read(pairs)).types
+    sums = np.bincount(types.owners(), forward.table) + forward.rest[:-1]
+    np.testing.assert_allclose(sums, 1.0)
+
+
+@given(corpora)
+def test_agreement_gives_both_directions_the_same_counts(pairs):
+    """n = table * (total + k), and k / (total + k) is what is left to other words."""
+    trainer = trained(pairs, joint=True, prior=1.0)
+    forward, backward = trainer.directions
+    types = trainer.corpus.types
+    counts = forward.table / forward.rest[types.owners()], backward.table / backward.rest[types.columns]
+    np.testing.assert_allclose(*counts, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_swapping_the_languages_swaps_the_directions(joint, random):
+    pairs = [(list(a), list(b)) for a, b in random.choice(list("abcdef"), size=(30, 2, 5))]
+    trainer, swapped = trained(pairs, joint=joint), trained([pair[::-1] for pair in pairs], joint=joint)
+    np.testing.assert_allclose(trainer.likelihoods, np.array(swapped.likelihoods)[:, ::-1])
+
+
+def test_same_threads_same_bits(random):
+    pairs = [(list(a), list(b)) for a, b in random.choice(list("abcdefghij"), size=(50, 2, 6))]
+    one, again, three = trained(pairs, 3), trained(pairs, 3), trained(pairs, 1)
+    assert one.likelihoods == again.likelihoods
+    for a, b in zip(one.directions, again.directions, strict=True):
+        assert np.array_equal(a.table, b.table)
+        assert np.array_equal(a.jumps, b.jumps)
+    np.testing.assert_allclose(one.likelihoods, three.likelihoods)
+    assert one.likelihoods[:4] == three.likelihoods[:4]  # Model 1 does not depend on the number of threads
