@@ -63,7 +63,8 @@ def test_settings_reach_the_aligner():
 
 
 def test_what_is_known_about_translations():
-    ok("train", "labelled", "-m", "model.m3n", "--unlabelled", "pairs")
+    said = ok("train", "labelled", "-m", "model.m3n", "--unlabelled", "pairs")
+    assert "2 pairs more to learn translations from" in said
     assert Diagonal.fits.pop()[3] == X
     ok("align", "pairs", "-m", "hmm.m3n", "-o", "links", "--kind", "model1")
     ok("train", "labelled", "-m", "model.m3n", "--translations", "hmm.m3n")
