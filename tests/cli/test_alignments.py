@@ -1,14 +1,10 @@
 """The command on sentence pairs: what it reads, writes, scores and refuses; the aligners are made of cardboard."""
 
 import gzip
-import io
 import json
-import logging
 
 import pytest
-from rich.console import Console
 
-from m3n.cli.align import steps_shown
 from tests.cli.aligners import Diagonal, install
 from tests.cli.test_trees import ok, refused, run
 
@@ -63,7 +59,8 @@ def test_settings_reach_the_aligner():
 
 
 def test_what_is_known_about_translations():
-    ok("train", "labelled", "-m", "model.m3n", "--unlabelled", "pairs")
+    said = ok("train", "labelled", "-m", "model.m3n", "--unlabelled", "pairs")
+    assert "2 pairs more to learn translations from" in said
     assert Diagonal.fits.pop()[3] == X
     ok("align", "pairs", "-m", "hmm.m3n", "-o", "links", "--kind", "model1")
     ok("train", "labelled", "-m", "model.m3n", "--translations", "hmm.m3n")
@@ -246,15 +243,3 @@ def test_both_directions_make_one_alignment():
     """Of the fakes, target words choose on the diagonal, and source words the last target word."""
     both = ("--symmetrize", "intersection"), ("--symmetrize", "union")
     assert [ok("align", "pairs", "-q", *method) for method in both] == ["1-1\n\n", "0-0 0-1 1-1\n0-0 0-2 1-1 1-2\n"]
-
-
-@pytest.mark.parametrize(("terminal", "wanted", "shown"), [(True, True, 1), (True, False, 0), (False, True, 0)])
-def test_steps_are_shown_on_a_terminal_only(terminal, wanted, shown):
-    out = Console(file=io.StringIO(), force_terminal=terminal)
-    logger = logging.getLogger("m3n")
-    before = logger.level, list(logger.handlers)
-    with steps_shown(out, wanted):
-        logging.getLogger("m3n.alignment").info("HMM, iteration %d", 3)
-    assert out.file.getvalue().count("HMM, iteration 3") >= shown
-    assert shown or not out.file.getvalue()
-    assert (logger.level, logger.handlers) == before

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,9 +61,7 @@ def run(pairs: list[Pair], wanted: Wanted) -> None:
         What was asked for.
     """
     begin = time.perf_counter()
-    out = console(errors=True)
-    with steps_shown(out, not wanted.quiet):
-        aligner = _aligner(pairs, wanted)
+    aligner = _aligner(pairs, wanted)
     if wanted.model is not None:
         aligner.save(wanted.model)
     links = aligner.predict(pairs) if wanted.symmetrize is None else _symmetrized(aligner, pairs, wanted.symmetrize)
@@ -74,7 +69,7 @@ def run(pairs: list[Pair], wanted: Wanted) -> None:
     write_links(wanted.output, pairs, links, shares, wanted.written)
     if not wanted.quiet:
         many = f"{len(pairs):,} pairs, {sum(map(len, links)):,} links, {time.perf_counter() - begin:.1f} s"
-        out.print(many + (f"; model: {wanted.model}" if wanted.model else ""))
+        console(errors=True).print(many + (f"; model: {wanted.model}" if wanted.model else ""))
 
 
 def _aligner(pairs: list[Pair], wanted: Wanted) -> Any:
@@ -91,40 +86,3 @@ def _symmetrized(aligner: Any, pairs: list[Pair], method: str) -> list[Links]:
     both = aligner.directions(pairs)
     back = [[(i, j) for j, i in best_links(other.T)] for _, other in both]
     return symmetrize([best_links(one) for one, _ in both], back, method)
-
-
-@contextmanager
-def steps_shown(out: Any, wanted: bool) -> Iterator[None]:
-    """What the library logs, in a line of a terminal that goes away; nothing elsewhere.
-
-    Parameters
-    ----------
-    out : rich.console.Console
-        Where to.
-    wanted : bool
-        Whether to show it.
-    """
-    if not (wanted and out.is_terminal):
-        yield
-        return
-    logger = logging.getLogger("m3n")
-    with out.status("reading words") as line:
-        handler, level = _Shown(line), logger.level
-        logger.addHandler(handler)
-        logger.setLevel(logging.INFO)
-        try:
-            yield
-        finally:
-            logger.removeHandler(handler)
-            logger.setLevel(level)
-
-
-class _Shown(logging.Handler):
-    """Shows the last message."""
-
-    def __init__(self, line: Any):
-        super().__init__()
-        self.line = line
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.line.update(record.getMessage())

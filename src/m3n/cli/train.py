@@ -85,6 +85,8 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     if shown:
         out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
     more = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
+    if shown and more:
+        out.print(f"{len(more['unlabelled']):,} {form.example}s more to learn translations from, which comes first")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         model.fit(data.X, data.y, **more)
