@@ -1,7 +1,7 @@
 """Which arcs a filter keeps, against all trees of short sentences, one by one."""
 
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -31,9 +31,9 @@ def table(*lengths):
 def all_trees(length, space):
     """Every list of heads that is a tree, and one of this space."""
     for heads in product(range(length + 1), repeat=length):
-        if reaches_the_root(heads) and not (space.keywords["single_root"] and heads.count(0) > 1):
-            if space.func is NonProjectiveTree or not crossing(list(heads)):
-                yield heads
+        roots = heads.count(0) == 1 or not space.keywords["single_root"]
+        if roots and reaches_the_root(heads) and (space.func is NonProjectiveTree or not crossing(list(heads))):
+            yield heads
 
 
 def reaches_the_root(heads):
@@ -75,7 +75,7 @@ def test_a_stricter_filter_keeps_fewer_arcs_and_always_a_tree(random, space):
     w, arcs = random.normal(size=TEMPLATES.dim) / 2.0, Arcs.all(words.lengths)
     found = [ArcFilter(TEMPLATES, space, share).kept(words, w, SERIAL) for share in SHARES]
     assert found[0].all()
-    for loose, strict in zip(found, found[1:], strict=False):
+    for loose, strict in pairwise(found):
         assert (strict <= loose).all()
         assert strict.sum() < loose.sum()
         structure = space(arcs.only(strict))
