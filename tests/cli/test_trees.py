@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import m3n
 from m3n.cli.app import app
+from m3n.cli.compare import load_data
 from m3n.io import read_brackets, read_conllu
 from tests.estimators.trees import sentences
 from tests.grammars.trees import TREEBANK
@@ -126,3 +128,40 @@ def test_the_wrong_kind_of_file(folder):
     assert "line 1" in refused("predict", folder / "trees.txt", "-m", folder / "d.m3n")
     assert "--json" in refused("predict", folder / "train.txt", "-m", folder / "d.m3n", "--marginals")
     assert "--confidence" in refused("predict", folder / "train.txt", "-m", folder / "d.m3n", "--confidence")
+
+
+@pytest.mark.parametrize(
+    ("name", "headline"),
+    [("train.txt", "12 dependency trees, 131,072 weights"), ("trees.txt", "phrase structure trees, ")],
+)
+def test_solvers_race_on_trees(folder, tmp_path, name, headline):
+    race = tmp_path / "race.json"
+    given = ("--solver", "sequential_dual", "--solver", "bmrm", "--lam", 1.0, "--tol", 0.05, "--jobs", 1, "--quiet")
+    assert headline in ok("compare", folder / name, *given, "--json", race)
+    one, other = json.loads(race.read_text())["solvers"]
+    assert max(one["gap"], other["gap"]) <= 0.05
+    assert max(one["dual"], other["dual"]) <= min(one["primal"], other["primal"])
+
+
+@pytest.mark.parametrize("name", ["train.txt", "trees.txt"])
+def test_the_problem_of_a_race_is_that_of_the_parser(folder, name):
+    task = load_data(folder / name)
+    dependencies = name == "train.txt"
+    model = m3n.DependencyParser(bits=16) if dependencies else m3n.ConstituencyParser()
+    model.set_params(lam=0.5, loss="normalized_hamming", tol=1e-3, rtol=0.0, n_jobs=1).fit(task.data.X, task.data.y)
+    found = m3n.minimize(task.problem(0.5, None, "margin", 1), tol=1e-3)
+    assert found.certificate.primal == pytest.approx(model.certificate_.primal, abs=1e-9)
+    few = task.first(5)
+    assert task.first(None) is task.first(1000) is task
+    assert few.name == f"{name}, first 5"
+    assert (few.problem(None, None, "crf", 1).lam, few.problem(None, None, "crf", 1).temperature) == (0.2, 1.0)
+    gold = few.problem(None, None, "crf", 1)
+    plain, costly = (few.problem(1.0, loss, "crf", 1).soft(np.zeros(gold.dim), 1.0).value for loss in (None, "hamming"))
+    assert costly > plain  # softmax-margin has a loss in its exponent
+
+
+def test_a_broken_tree_is_named_before_the_race(folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.conllu").write_text(UNANNOTATED.replace("DET\t_\t_\t_\t_", "DET\t_\t_\t7\tdet"))
+    assert "broken.conllu, line" in refused("compare", "broken.conllu")
+    assert "unknown loss 'zero_one'" in refused("compare", folder / "train.txt", "--loss", "zero_one")

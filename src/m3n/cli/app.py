@@ -367,7 +367,9 @@ def demo(
 def compare(
     data: Annotated[
         Path | None,
-        typer.Argument(help="A file letter.data or a column file, plain or gzipped; noisy digit strings without."),
+        typer.Argument(
+            help="A file letter.data, a column file, CoNLL-U or brackets, plain or gzipped; without: noisy digits."
+        ),
     ] = None,
     solver: Annotated[
         list[str] | None, typer.Option(help="NAME or NAME:SETTING=VALUE,...; may be repeated. Default: all that fit.")
@@ -383,7 +385,9 @@ def compare(
         float | None, typer.Option(help="Seconds that each solver has. Default: 5, with a file 30.", min=0.0)
     ] = None,
     folds: Annotated[str | None, typer.Option(help="Folds of letter.data to take. Default: 1-9.")] = None,
-    limit: Annotated[int | None, typer.Option(help="Take only so many sequences, from the front.", min=1)] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Take only so many sequences or trees, from the front.", min=1)
+    ] = None,
     jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of the digit strings and of random solvers.", min=0)] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this file.")] = None,

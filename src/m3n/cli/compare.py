@@ -1,6 +1,7 @@
 """``m3n compare``: several solvers on one problem: print the table, write JSON and a picture.
 
-The problem comes from the digits that the package makes, or from a file in a format that it knows.
+The problem comes from the digits that the package makes, or from a file in a format that it knows: sequences, or trees
+with the features of our parsers.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from scipy.sparse import csr_array
 from m3n import losses
 from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
+from m3n.cli.trees import TASK_OF, read_trees
 from m3n.comparison import Comparison, compare, label_solvers
 from m3n.comparison.table import print_table
 from m3n.datasets import digit_strings
+from m3n.estimators import ConstituencyParser, DependencyParser
+from m3n.estimators.forms import ARCS, PHRASES
 from m3n.estimators.inputs import read_labels
 from m3n.estimators.training import OBJECTIVES
 from m3n.features import Dense, FeatureMap, Sparse, Templates, chain_features
+from m3n.io import Data
 from m3n.io.columns import read_columns
 from m3n.io.files import Source, hold, name_of, write_atomically
 from m3n.io.formats import detect
@@ -32,6 +37,7 @@ from m3n.problem import Problem
 from m3n.solvers import Solver
 from m3n.structures import Chain
 
+BITS = 16  # arcs and labels have 2^16 weights each: some solvers keep many vectors of them
 FOLDS = tuple(range(1, 10))  # the usual training folds of the OCR words; fold 0 is for testing
 
 
@@ -56,6 +62,11 @@ class Task:
     labels: list[list[int]]
     classes: int
 
+    @property
+    def examples(self) -> str:
+        """What there is one of for every example, for a headline."""
+        return f"sequences, {self.classes} labels"
+
     def first(self, limit: int | None) -> Task:
         """The first sequences only; all of them without a limit."""
         if limit is None or limit >= len(self.labels):
@@ -66,10 +77,7 @@ class Task:
 
     def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
-        if objective not in OBJECTIVES:
-            raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(OBJECTIVES)}")
-        if loss is not None and loss not in losses.BY_NAME:
-            raise ValueError(f"unknown loss {loss!r}; choose from {', '.join(losses.BY_NAME)}")
+        _check_names(loss, objective)
         kind = OBJECTIVES[objective]
         chosen = losses.BY_NAME[loss]() if loss else losses.NormalizedHamming() if kind.has_loss else None
         structure = Chain([len(sequence) for sequence in self.labels], self.classes)
@@ -83,13 +91,61 @@ class Task:
         return Problem(structure, features, self.labels, loss=chosen, **settings)
 
 
-def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Task:
-    """The noisy digit strings without a path, else the sequences of a file.
+@dataclass(frozen=True)
+class TreeTask:
+    """Sentences with their trees, ready to become a problem.
+
+    Attributes
+    ----------
+    name : str
+        What they are, for a headline.
+    data : Data
+        The sentences and their trees.
+    """
+
+    name: str
+    data: Data
+
+    @property
+    def examples(self) -> str:
+        """What there is one of for every example, for a headline."""
+        return "dependency trees" if self.data.format == "conllu" else "phrase structure trees"
+
+    def first(self, limit: int | None) -> TreeTask:
+        """The first trees only; all of them without a limit."""
+        if limit is None or limit >= len(self.data.X):
+            return self
+        trees = (self.data.y or [])[:limit]
+        return TreeTask(f"{self.name}, first {limit}", Data(self.data.X[:limit], trees, self.data.format))
+
+    def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
+        """The problem of a parser; without a loss the share of wrong parts, or none for a CRF."""
+        _check_names(loss, objective)
+        settings: dict[str, Any] = {
+            "lam": 1.0 / len(self.data.X) if lam is None else lam,
+            "loss": loss or "normalized_hamming",
+            "objective": "softmax_margin" if loss and objective == "crf" else objective,
+            "n_jobs": n_jobs,
+        }
+        dependencies = self.data.format == "conllu"
+        parser = DependencyParser(bits=BITS, **settings) if dependencies else ConstituencyParser(**settings)
+        return parser._training_problem(self.data.X, self.data.y)
+
+
+def _check_names(loss: str | None, objective: str) -> None:
+    if objective not in OBJECTIVES:
+        raise ValueError(f"unknown objective {objective!r}; choose from {', '.join(OBJECTIVES)}")
+    if loss is not None and loss not in losses.BY_NAME:
+        raise ValueError(f"unknown loss {loss!r}; choose from {', '.join(losses.BY_NAME)}")
+
+
+def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) -> Task | TreeTask:
+    """The noisy digit strings without a path, else the sequences or trees of a file.
 
     Parameters
     ----------
     path : Path or None
-        A file ``letter.data`` or a column file.
+        A file ``letter.data``, a column file, CoNLL-U, or trees in brackets.
     seed : int
         Seed of the digit strings.
     folds : list of int, optional
@@ -102,8 +158,12 @@ def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) 
     if source is None:
         train, _ = digit_strings(seed=seed)
         return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
+    if kind in TASK_OF:
+        form = ARCS if kind == "conllu" else PHRASES
+        return TreeTask(_title(source), read_trees(source, form, kind))
     if kind not in ("letters", "columns"):
-        raise ValueError(f"solvers are compared on letter.data or a column file, but {name_of(source)} is of {kind}")
+        known = "letter.data, a column file, CoNLL-U or brackets"
+        raise ValueError(f"solvers are compared on {known}, but {name_of(source)} is of {kind}")
     return _letters(source, folds or FOLDS) if kind == "letters" else _columns(source)
 
 
@@ -166,14 +226,14 @@ class Wanted:
     quiet: bool = False
 
 
-def run(problem: Problem, task: Task, wanted: Wanted) -> int:
+def run(problem: Problem, task: Task | TreeTask, wanted: Wanted) -> int:
     """Run the solvers and report; returns the exit code.
 
     Parameters
     ----------
     problem : Problem
         What to minimise.
-    task : Task
+    task : Task or TreeTask
         Where it came from.
     wanted : Wanted
         What was asked for.
@@ -213,10 +273,10 @@ def check_picture(path: Path) -> None:
         raise ValueError(f"unknown kind of picture {path.suffix!r}; let the name end in .png, .pdf or .svg")
 
 
-def _headline(problem: Problem, task: Task) -> str:
+def _headline(problem: Problem, task: Task | TreeTask) -> str:
     threads = problem.threads.count
     return (
-        f"{task.name}: {problem.n} sequences, {task.classes} labels, {problem.dim:,} weights, lam = {problem.lam:g}, "
+        f"{task.name}: {problem.n} {task.examples}, {problem.dim:,} weights, lam = {problem.lam:g}, "
         f"{_kind(problem.temperature, problem.rescale)}, {threads} thread{'s' * (threads > 1)}"
     )
 

@@ -45,13 +45,28 @@ class ArcFilter:
     space: Space
     share: float
 
-    def train(self, words: WordTable, heads: list[list[int]], n_jobs: int | None) -> np.ndarray:
-        """Its weights, from sentences with their trees, or from some of them, evenly spread, where there are many."""
+    def train(
+        self, words: WordTable, heads: list[list[int]], counts: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Its weights, from sentences with their trees, or from some of them, evenly spread, where there are many.
+
+        Parameters
+        ----------
+        words : WordTable
+            The sentences.
+        heads : list of lists of int
+            Their trees.
+        counts : array (sentences,), optional
+            How often every sentence counts.
+        n_jobs : int, optional
+            Number of threads.
+        """
         chosen = np.linspace(0, len(heads) - 1, min(len(heads), ENOUGH)).astype(np.int64)
         words, heads = words.only(chosen), [heads[i] for i in chosen]
-        arcs, lam = Arcs.all(words.lengths), STRENGTH / len(heads)
-        features = arc_codes(self.templates, words, arcs, Threads(n_jobs))
-        problem = Problem(self.space(arcs), features, heads, lam=lam, temperature=1.0, n_jobs=n_jobs)
+        counts = None if counts is None else counts[chosen]
+        arcs, lam = Arcs.all(words.lengths), STRENGTH / (len(chosen) if counts is None else counts.sum())
+        features, trees = arc_codes(self.templates, words, arcs, Threads(n_jobs)), self.space(arcs)
+        problem = Problem(trees, features, heads, lam=lam, sample_weight=counts, temperature=1.0, n_jobs=n_jobs)
         rtol, most = EFFORT
         return minimize(problem, rtol=rtol, max_passes=most).w
 
@@ -64,8 +79,8 @@ class ArcFilter:
         theta = features.scores(w, (np.empty(len(arcs.head)),), threads)
         best = structure.encode(structure.hard(theta, threads)[1])[0] > 0.0
         _, (marginal,) = structure.soft(theta, 1.0, threads)
-        word = np.flatnonzero(np.diff(arcs.dependent, prepend=-1))  # arcs are sorted by their dependents
-        likeliest = np.repeat(np.maximum.reduceat(marginal, word), np.diff(np.append(word, len(marginal))))
+        word = arcs.word_first  # arcs are sorted by their dependents
+        likeliest = np.repeat(np.maximum.reduceat(marginal, word[:-1]), np.diff(word))
         return best | (marginal >= self.share * likeliest)
 
 

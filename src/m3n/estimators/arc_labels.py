@@ -45,7 +45,9 @@ class ArcLabels:
         return cls(np.empty(0, np.int64), np.zeros(1, np.int64), np.empty(0, np.int32), 1)
 
     @classmethod
-    def learn(cls, words: WordTable, arcs: Arcs, labels: np.ndarray, count: int) -> ArcLabels:
+    def learn(
+        cls, words: WordTable, arcs: Arcs, labels: np.ndarray, count: int, counts: np.ndarray | None = None
+    ) -> ArcLabels:
         """From right arcs with their labels, one per word.
 
         Parameters
@@ -58,9 +60,13 @@ class ArcLabels:
             Their labels.
         count : int
             How many labels there are.
+        counts : array (sentences,), optional
+            How often every sentence counts.
         """
-        keys, kind, sizes = np.unique(_keys(words, arcs), return_inverse=True, return_counts=True)
-        pairs, often = np.unique(kind.astype(np.int64) * count + labels, return_counts=True)
+        own = np.ones(len(labels)) if counts is None else counts[arcs.sentence]
+        keys, kind = np.unique(_keys(words, arcs), return_inverse=True)
+        pairs, pair = np.unique(kind.astype(np.int64) * count + labels, return_inverse=True)
+        sizes, often = np.bincount(kind, own), np.bincount(pair, own)
         pairs = pairs[often >= RARE * sizes[pairs // count]]
         first = np.searchsorted(pairs, np.arange(len(keys) + 1) * count)
         return cls(keys, first, (pairs % count).astype(np.int32), count)
@@ -79,9 +85,10 @@ class ArcLabels:
         """
         keys = _keys(words, arcs)
         kind = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        known = self.keys[kind] == keys
+        listed = np.diff(self.first)[kind]
+        known = (self.keys[kind] == keys) & (listed > 0)  # of very many labels, all of a kind may be rare
         first = np.where(known, self.first[kind], len(self.labels))
-        counts = np.where(known, np.diff(self.first)[kind], self.count)
+        counts = np.where(known, listed, self.count)
         joined = np.concatenate([self.labels, np.arange(self.count, dtype=np.int32)])
         arc, label = np.repeat(np.arange(len(keys)), counts), joined[numbers(first, counts)]
         if right is not None:
@@ -95,5 +102,5 @@ def _keys(words: WordTable, arcs: Arcs) -> np.ndarray:
     root, tags = words.root[arcs.sentence], words.tokens.values[:, TAG]
     right = (arcs.head < arcs.dependent).astype(np.uint64)
     with np.errstate(over="ignore"):
-        mixed = (tags[root + arcs.head] * MIX ^ tags[root + arcs.dependent]) * MIX + right
+        mixed = ((tags[root + arcs.head] * MIX ^ tags[root + arcs.dependent]) * MIX ^ right) * MIX
     return (mixed >> np.uint64(1)).astype(np.int64)  # not negative

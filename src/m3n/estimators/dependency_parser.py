@@ -292,17 +292,18 @@ class DependencyParser(Trained):
         words, threads, labelled = examples.inputs, self._threads, len(examples.classes) > 1
         heads = [[entry[0] for entry in tree] for tree in examples.outputs] if labelled else examples.outputs
         everything, sieve = Arcs.all(words.lengths), self._sieve
-        learnt_too = {"filter_coef_": sieve.train(words, heads, self.n_jobs) if self._share else np.zeros(0)}
+        coef = sieve.train(words, heads, examples.weights, self.n_jobs) if self._share else np.zeros(0)
         right = right_arcs(everything, heads)
-        arcs = everything.only(right | sieve.kept(words, learnt_too["filter_coef_"], threads))
+        arcs = everything.only(right | sieve.kept(words, coef, threads))
         lists = ArcLabels.none()
         if labelled:
             numbers = np.concatenate([[label for _, label in tree] for tree in examples.outputs])
-            lists = ArcLabels.learn(words, everything.only(right), numbers, len(examples.classes))
+            lists = ArcLabels.learn(words, everything.only(right), numbers, len(examples.classes), examples.weights)
             arcs = lists.allow(words, arcs, (np.flatnonzero(right_arcs(arcs, heads)), numbers))
-        learnt_too |= {"label_kinds_": lists.keys, "label_firsts_": lists.first, "label_lists_": lists.labels}
+        listed = {"label_kinds_": lists.keys, "label_firsts_": lists.first, "label_lists_": lists.labels}
         groups = [(codes, name) for name, codes in self._codes(words, arcs, examples.classes, threads).items()]
-        return Setup(self._space(arcs), stacked(groups, resolve_strengths(self.strengths, GROUPS)), learnt_too)
+        features = stacked(groups, resolve_strengths(self.strengths, GROUPS))
+        return Setup(self._space(arcs), features, {"filter_coef_": coef} | listed)
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         labelled = len(features.maps) > len(self._kinds(False))

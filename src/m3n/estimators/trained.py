@@ -246,6 +246,13 @@ class Trained(Declared, ABC):
         vars(self).update(fitted, **history(result))
         return self
 
+    def _training_problem(self, X: Any, y: Any) -> Problem:
+        """What ``fit`` minimises on these examples."""
+        self._check_words()
+        examples = self._read(self._reader(), X, y)
+        node, _ = self._attribute_map(self._kernel_settings(), examples)
+        return self._problem(examples, self._setup(examples, node))
+
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
         objective = resolve_objective(self.objective)
