@@ -17,7 +17,7 @@ def evidence(grid, random):
 def features():
     grid = Grid.of(X)
     given = evidence(grid, np.random.default_rng(0))
-    return grid, given, {name: grid.cut(np.asarray(v, float)) for name, v in link_features(grid, given, X).items()}
+    return grid, given, {name: grid.cut(np.asarray(v, float)) for name, v in link_features(grid, [given], X).items()}
 
 
 def test_spelling():
@@ -52,7 +52,7 @@ def test_all_features_are_moderate_numbers():
     for name, tables in found.items():
         assert all(np.isfinite(table).all() and np.abs(table).max() <= 1.0 for table in tables), name
     for side in (0, 1):
-        own = word_features(grid, given, side)
+        own = word_features(grid, [given], side)
         assert all(np.asarray(v).shape == (grid.sizes[:, side].sum(),) for v in own.values())
         assert all(np.abs(np.asarray(v, float)).max() <= 1.0 for v in own.values())
         assert np.allclose(own["null"], 1 - grid.totals((given.forward, given.backward)[side], side))
@@ -62,4 +62,4 @@ def test_probabilities_of_zero_are_no_trouble():
     grid = Grid.of(X)
     nothing = np.zeros(int(grid.first[-1]))
     given = Evidence(nothing, nothing, nothing, nothing, nothing, (np.zeros(5, int), np.zeros(8, int)))
-    assert all(np.isfinite(np.asarray(v, float)).all() for v in link_features(grid, given, X).values())
+    assert all(np.isfinite(np.asarray(v, float)).all() for v in link_features(grid, [given], X).values())

@@ -49,50 +49,55 @@ class Evidence:
     dice: np.ndarray
     ranks: tuple[np.ndarray, np.ndarray]
 
+    @property
+    def both(self) -> np.ndarray:
+        """How much both directions believe in every link, (links,)."""
+        return np.sqrt(self.forward * self.backward)
 
-def link_features(grid: Grid, evidence: Evidence, X: Sequence[Any]) -> dict[str, np.ndarray]:
+
+def link_features(grid: Grid, evidence: Sequence[Evidence], X: Sequence[Any]) -> dict[str, np.ndarray]:
     """Features of links by their names, each (links,).
 
     Parameters
     ----------
     grid : Grid
         The links.
-    evidence : Evidence
-        What models without labels say about them.
+    evidence : sequence of Evidence
+        What models without labels say about them, the best one first.
     X : sequence of (source words, target words)
         The sentence pairs.
     """
-    both = np.sqrt(evidence.forward * evidence.backward)
-    return {
-        "bias": np.ones(len(both)),
-        **_probabilities(grid, evidence, both),
-        **_neighbours(grid, both, evidence.dice),
-        **_places(grid),
-        **_spelling(grid, X),
-        **_frequencies(grid, evidence.ranks, both),
-    }
+    both = evidence[0].both
+    found = {"bias": np.ones(len(both)), **_places(grid), **_spelling(grid, X)}
+    found |= _frequencies(grid, evidence[0].ranks, both) | _neighbours(grid, both, evidence[0].dice)
+    for k, own in enumerate(evidence, start=1):
+        found |= {_numbered(name, k): column for name, column in _probabilities(grid, own).items()}
+    return found
 
 
-def word_features(grid: Grid, evidence: Evidence, side: int) -> dict[str, np.ndarray]:
+def word_features(grid: Grid, evidence: Sequence[Evidence], side: int) -> dict[str, np.ndarray]:
     """Features of words without a link, by their names, each (words,).
 
     Parameters
     ----------
     grid : Grid
         The links.
-    evidence : Evidence
+    evidence : sequence of Evidence
         What models without labels say about them.
     side : int
         0 for source words, 1 for target words.
     """
-    own = (evidence.forward, evidence.backward)[side]
-    rank = _rank(evidence.ranks[side])
-    missing = np.clip(1.0 - grid.totals(own, side), 0.0, 1.0)
-    return {"null": missing, "log null": _log(missing), "rank": rank, "common": evidence.ranks[side] < COMMON}
+    ranks = evidence[0].ranks[side]
+    found = {"rank": _rank(ranks), "common": ranks < COMMON}
+    for k, own in enumerate(evidence, start=1):
+        missing = np.clip(1.0 - grid.totals((own.forward, own.backward)[side], side), 0.0, 1.0)
+        found |= {_numbered("null", k): missing, _numbered("log null", k): _log(missing)}
+    return found
 
 
-def _probabilities(grid: Grid, evidence: Evidence, both: np.ndarray) -> dict[str, np.ndarray]:
-    found = {}
+def _probabilities(grid: Grid, evidence: Evidence) -> dict[str, np.ndarray]:
+    both = evidence.both
+    found: dict[str, np.ndarray] = {}
     named = {"forward": evidence.forward, "backward": evidence.backward, "both": both}
     for name, p in named.items():
         found |= {name: p, f"log {name}": _log(p)}
@@ -155,6 +160,11 @@ def _frequencies(grid: Grid, ranks: tuple[np.ndarray, np.ndarray], both: np.ndar
         "both, of common words": np.where(common[0] & common[1], both, 0.0),
         "both, of a common word": np.where(common[0] != common[1], both, 0.0),
     }
+
+
+def _numbered(name: str, k: int) -> str:
+    """A name with the number of the model that it is from, but for the first."""
+    return name if k == 1 else f"{name} ({k})"
 
 
 def _log(p: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from m3n import losses
 from m3n.cli.options import INTERRUPTED
 from m3n.cli.settings import fitting, seeded
-from m3n.cli.trees import TASK_OF, read_trees
+from m3n.cli.trees import read_trees
 from m3n.comparison import Comparison, compare, label_solvers
 from m3n.comparison.table import print_table
 from m3n.datasets import digit_strings
@@ -158,7 +158,7 @@ def load_data(path: Path | None, seed: int = 0, folds: list[int] | None = None) 
     if source is None:
         train, _ = digit_strings(seed=seed)
         return Task(f"noisy digit strings (seed {seed})", Dense(np.concatenate(train.inputs), 10), train.labels, 10)
-    if kind in TASK_OF:
+    if kind in ("conllu", "brackets"):
         form = ARCS if kind == "conllu" else PHRASES
         return TreeTask(_title(source), read_trees(source, form, kind))
     if kind not in ("letters", "columns"):

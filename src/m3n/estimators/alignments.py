@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from m3n.alignment.grid import Grid
+from m3n.alignment.pairs import read_pairs
 from m3n.estimators.inputs import PlainReader
 from m3n.io.alignments import Alignment
 from m3n.losses import Cost, Loss
@@ -77,9 +78,7 @@ class PairReader(PlainReader):
 
     def read(self, X: Any) -> list[Pair]:
         """Sentence pairs as lists of words."""
-        if isinstance(X, str) or (len(X) and isinstance(X[0], str)):
-            raise TypeError("X must be a sequence of pairs of sentences, each a sequence of words")
-        return [_pair(pair, k) for k, pair in enumerate(X)]
+        return read_pairs(X)
 
     @classmethod
     def unpacked(cls, plain: Mapping[str, Any], tensors: Mapping[str, np.ndarray], templates: Any) -> Self:
@@ -150,20 +149,3 @@ def link_prices(
     prices[grid.numbers([alignment.possible for alignment in alignments])] = -possible
     prices[grid.numbers([alignment.sure for alignment in alignments])] = -missed
     return prices
-
-
-def _pair(pair: Any, k: int) -> Pair:
-    if isinstance(pair, str | Mapping) or len(pair) != 2:
-        raise TypeError(f"pair {k} must be (source words, target words), got {pair!r:.80}")
-    source, target = (_sentence(sentence, k, name) for sentence, name in zip(pair, ("source", "target"), strict=True))
-    return source, target
-
-
-def _sentence(sentence: Any, k: int, name: str) -> list[str]:
-    words = sentence.split() if isinstance(sentence, str) else list(sentence)
-    if not words:
-        raise ValueError(f"pair {k}: the {name} sentence has no words; leave the pair out")
-    if not all(isinstance(word, str) for word in words):
-        wrong = next(word for word in words if not isinstance(word, str))
-        raise TypeError(f"pair {k}: words of the {name} sentence must be texts, got {wrong!r:.60}")
-    return words

@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from m3n.alignment.pairs import read_pairs
 from m3n.alignment.statistics import frequencies, ranks
 from m3n.estimators import model_parts
 from m3n.estimators.declaration import Declared, learnt
+from m3n.estimators.forms import ALIGNMENTS, Form
 from m3n.io import model_file
 from m3n.io.alignments import Link
 from m3n.packed import Threads
@@ -56,6 +57,9 @@ class HMMAligner(Declared):
         A link is predicted if the geometric mean of its probabilities in both directions is not smaller.
     lowercase : bool
         Whether words are compared in small letters.
+    letters : int or None
+        Words that begin with the same letters, so many of them, are taken for one; None compares whole words. Where
+        endings change and sentence pairs are few, 4 or 5 find more.
     n_jobs : int or None
         Number of threads; None takes all cores.
     verbose : bool
@@ -87,11 +91,14 @@ class HMMAligner(Declared):
     reach: int = 10
     threshold: float = 0.5
     lowercase: bool = True
+    letters: int | None = None
     n_jobs: int | None = None
     verbose: bool = False
 
     model_: TranslationModel = learnt()
     likelihoods_: list[tuple[float, float]] = learnt()
+
+    _form: ClassVar[Form] = ALIGNMENTS
 
     def fit(self, X: Any, y: Any = None) -> HMMAligner:
         """Learn from sentence pairs.
@@ -109,7 +116,7 @@ class HMMAligner(Declared):
             The fitted estimator itself.
         """
         settings = self._settings()
-        pairs = read_pairs(X, self.lowercase)
+        pairs = self._pairs(X)
         if not pairs:
             raise ValueError("X is empty: there is nothing to learn from")
         with _shown(self.verbose, settings) as watch:
@@ -158,7 +165,7 @@ class HMMAligner(Declared):
             Probabilities that a target word comes from a source word (columns sum to 1 at most, the rest is null), and
             that a source word comes from a target word (the same of rows).
         """
-        return self._fitted_model().posteriors(read_pairs(X, self.lowercase), Threads(self.n_jobs))
+        return self._fitted_model().posteriors(self._pairs(X), Threads(self.n_jobs))
 
     def translation(self, X: Any) -> list[Both]:
         """Translation probabilities of all words of sentence pairs, without regard to positions.
@@ -229,13 +236,17 @@ class HMMAligner(Declared):
         path : path
             Where to; an existing file is replaced in one step.
         """
-        plain, tensors = packing.packed(self._fitted_model())
-        meta = {"params": model_parts.described_params(self), "model": plain, "likelihoods": self.likelihoods_}
+        meta, tensors = self._packed()
         model_file.write(path, "HMMAligner", meta | {"origin": {"m3n": m3n.__version__}}, tensors)
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The model as plain values and arrays."""
+        plain, tensors = packing.packed(self._fitted_model())
+        return {"params": model_parts.described_params(self), "model": plain, "likelihoods": self.likelihoods_}, tensors
 
     @classmethod
     def _restored(cls, meta: dict[str, Any], tensors: dict[str, np.ndarray]) -> HMMAligner:
-        """The model that ``save`` has written."""
+        """The model that ``_packed`` took apart."""
         aligner = cls(**model_parts.restored_params(meta))
         aligner.likelihoods_ = [(float(forward), float(backward)) for forward, backward in meta["likelihoods"]]
         aligner.model_ = packing.unpacked(meta["model"], tensors)
@@ -247,6 +258,8 @@ class HMMAligner(Declared):
             raise ValueError(f"model={self.model!r} is not available; choose one of {MODELS}")
         if self.iterations < 1 or self.reach < 1:
             raise ValueError(f"iterations and reach must be at least 1, got {self.iterations} and {self.reach}")
+        if self.letters is not None and self.letters < 1:
+            raise ValueError(f"letters must be at least 1, or None for whole words, got {self.letters}")
         if not 0.0 <= self.prior < math.inf:
             raise ValueError(f"prior must not be negative, got {self.prior}")
         for name in ("null", "smoothing"):
@@ -256,15 +269,22 @@ class HMMAligner(Declared):
             self.model == "hmm", self.joint, self.iterations, self.prior, self.null, self.smoothing, self.reach
         )
 
+    def _pairs(self, X: Any) -> list[tuple[list[str], list[str]]]:
+        """Sentence pairs as words are compared."""
+        pairs = read_pairs(X, self.lowercase)
+        if self.letters is None:
+            return pairs
+        return [([word[: self.letters] for word in a], [word[: self.letters] for word in b]) for a, b in pairs]
+
     def _fitted_model(self) -> TranslationModel:
         self._check_fitted()
         return self.model_
 
     def _looked_up(self, X: Any, *tables: np.ndarray) -> list[Any]:
-        return self._fitted_model().tables(read_pairs(X, self.lowercase), Threads(self.n_jobs), *tables)
+        return self._fitted_model().tables(self._pairs(X), Threads(self.n_jobs), *tables)
 
     def _by_side(self, statistic: Any, X: Any) -> list[Both]:
-        lexica, pairs = self._fitted_model().lexica, read_pairs(X, self.lowercase)
+        lexica, pairs = self._fitted_model().lexica, self._pairs(X)
         source, target = ([pair[side] for pair in pairs] for side in (0, 1))
         return list(zip(statistic(lexica.source, source), statistic(lexica.target, target), strict=True))
 

@@ -60,6 +60,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
+UNSAVED = ("checkpoint", "translations")  # parameters that files do not hold; the model that was used is in the file
 DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file cannot hold; None for the others
 
 
@@ -80,7 +81,7 @@ def described(estimator: Trained) -> dict[str, Any]:
 def described_params(estimator: Estimator) -> dict[str, Any]:
     """The arguments of the constructor, as JSON."""
     params = estimator.get_params(deep=False)
-    return {name: _plain(name, value) for name, value in params.items() if name != "checkpoint"}
+    return {name: _plain(name, value) for name, value in params.items() if name not in UNSAVED}
 
 
 def restored_params(meta: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ STRUCTURES = ("matching", "chain", "words")
 ONE = np.array(["link"])  # the classes of a matching
 BOTH = np.array(["forward", "backward"])  # of what every source word chooses, and every target word
 AT_ONCE = 200_000  # links that are looked at together, so that memory does not grow with the number of pairs
+MODELS: tuple[dict[str, Any], ...] = ({}, {"joint": False, "letters": 4})  # different ones know more together
 TIE = 1e-6  # of a price: among training alignments that cost the same, the likeliest
 Space = Matching | AlignmentChain | OneToMany
 
@@ -39,7 +40,7 @@ class WordAligner(Trained):
 
     An alignment scores the sum over its links of the weights of their features: probabilities of a model without labels
     (``HMMAligner``) in both directions, Dice coefficients, distance, spelling, frequencies, and those of neighbouring
-    links; words without a link have features, too. A hundred aligned pairs are enough to do better than that model.
+    links; words without a link have features, too. A hundred aligned pairs are enough to do better than such models.
 
     Parameters
     ----------
@@ -57,8 +58,9 @@ class WordAligner(Trained):
         What a wrong alignment costs, with every objective but "crf": for every sure link that is missing, every link
         that is neither sure nor possible, and every possible link that is missing. With ``possible=0`` possible links
         are not learnt, nor held against an alignment.
-    translations : HMMAligner or None
-        A fitted model without labels; None trains one in ``fit``.
+    translations : HMMAligner, sequence of them, or None
+        Fitted models without labels; None trains two in ``fit``, one that learns both directions in agreement, and one
+        that learns each by itself, of the first letters of words.
     lam : float or None
         Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n. The sum of sample weights, if there
         are any, takes the place of n.
@@ -73,8 +75,8 @@ class WordAligner(Trained):
         Weights of the features of words without a link.
     jumps_ : array (distances,)
         Of a chain: scores of jumps, from ``-reach`` to ``reach``.
-    translations_ : HMMAligner
-        The model without labels.
+    translations_ : list of HMMAligner
+        The models without labels.
 
     Examples
     --------
@@ -86,17 +88,17 @@ class WordAligner(Trained):
     """
 
     structure: str = "matching"
-    fertility: int | tuple[int, int] = 1
+    fertility: int | tuple[int, int] = 2
     symmetrize: str = "grow-diag-final-and"
     reach: int = 5
     missed: float = 3.0
     spurious: float = 1.0
     possible: float = 0.0
-    translations: HMMAligner | None = None
+    translations: HMMAligner | Sequence[HMMAligner] | None = None
 
     null_coef_: np.ndarray = learnt("word attributes", 2, weights=True)
     jumps_: np.ndarray = learnt("distances", weights=True)
-    translations_: HMMAligner = learnt()
+    translations_: list[HMMAligner] = learnt()
 
     _parameters = (
         "structure", *(name for name in TRAINING if name != "loss"), "fertility", "symmetrize", "reach", "missed",
@@ -129,7 +131,7 @@ class WordAligner(Trained):
         """
         self._check_words()
         pairs = PairReader().read(X)
-        return self._fit((pairs, self._model_without_labels(pairs, unlabelled)), y, sample_weight)
+        return self._fit((pairs, self._models_without_labels(pairs, unlabelled)), y, sample_weight)
 
     def predict(self, X: Any) -> list[list[tuple[int, int]]]:
         """The alignment with the highest score of every pair, as a sorted list of links (i, j).
@@ -194,17 +196,27 @@ class WordAligner(Trained):
                 raise ValueError(f"{name} must be a finite price that is not negative, got {getattr(self, name)}")
         if not (isinstance(self.reach, int) and self.reach >= 1):
             raise ValueError(f"reach must be a whole number, at least 1, got {self.reach!r}")
-        if self.translations is not None and not isinstance(self.translations, HMMAligner):
-            raise TypeError(f"translations must be an HMMAligner or None, got {self.translations!r:.80}")
+        for model in self._given_models:
+            if not isinstance(model, HMMAligner):
+                raise TypeError(f"translations must be an HMMAligner, several, or None, got {model!r:.80}")
 
-    def _model_without_labels(self, pairs: list[Pair], unlabelled: Any) -> HMMAligner:
+    @property
+    def _given_models(self) -> list[Any]:
+        given = self.translations
+        return [] if given is None else list(given) if isinstance(given, Sequence) else [given]
+
+    def _models_without_labels(self, pairs: list[Pair], unlabelled: Any) -> list[HMMAligner]:
         if self.translations is None:
             more = [] if unlabelled is None else PairReader().read(unlabelled)
-            return HMMAligner(n_jobs=self.n_jobs, verbose=self.verbose).fit([*more, *pairs])
+            models = (HMMAligner(n_jobs=self.n_jobs, verbose=self.verbose, **settings) for settings in MODELS)
+            return [model.fit([*more, *pairs]) for model in models]
         if unlabelled is not None:
-            raise ValueError("unlabelled pairs are for a new model without labels; leave out translations, or these")
-        self.translations._check_fitted()
-        return self.translations
+            raise ValueError("unlabelled pairs are for new models without labels; leave out translations, or these")
+        if not self._given_models:
+            raise ValueError("translations is empty: give an HMMAligner, or None to train some")
+        for model in self._given_models:
+            model._check_fitted()
+        return self._given_models
 
     def _read(self, reader: PairReader, X: Any, y: Any) -> Examples:
         given, translations = X
@@ -242,19 +254,18 @@ class WordAligner(Trained):
         return {"coef_": links.reshape(1 if self._matching else 2, -1).T, "null_coef_": nulls, "jumps_": jumps}
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        meta, tensors = self.translations_._packed()
-        return {"translations": meta}, {f"translations.{name}": array for name, array in tensors.items()}
+        found = [model._packed() for model in self.translations_]
+        tensors = {f"{k}.{name}": array for k, (_, own) in enumerate(found) for name, array in own.items()}
+        return {"translations": [meta for meta, _ in found]}, tensors
 
     def _unpacked(self, content: Content) -> dict[str, Any]:
-        fitted = content.fitted
+        fitted, models = content.fitted, []
         check_shape("null_coef_", fitted["null_coef_"], (len(fitted["reader_"].word_names), 2))
         check_shape("jumps_", fitted["jumps_"], (2 * self.reach + 1 if self.structure == "chain" else 0,))
-        own = {
-            name.removeprefix("translations."): array
-            for name, array in content.tensors.items()
-            if name.startswith("translations.")
-        }
-        return {"translations_": HMMAligner._restored(content.meta["translations"], own)}
+        for k, meta in enumerate(content.meta["translations"]):
+            own = {name.partition(".")[2]: a for name, a in content.tensors.items() if name.startswith(f"{k}.")}
+            models.append(HMMAligner._restored(meta, own))
+        return {"translations_": models}
 
     def _bound_loss(self, classes: np.ndarray) -> None:
         """Prices of links are made with the training alignments."""
@@ -267,8 +278,8 @@ class WordAligner(Trained):
 
     def _space(self, grid: Grid) -> Space:
         if self._matching:
-            both = self.fertility if isinstance(self.fertility, tuple | list) else (self.fertility, self.fertility)
-            return Matching(grid.sizes, fertility=tuple(both))
+            most = self.fertility
+            return Matching(grid.sizes, (most, most) if isinstance(most, int) else most)
         sizes = np.concatenate([grid.sizes, grid.sizes[:, ::-1]])
         return AlignmentChain(sizes, reach=self.reach) if self.structure == "chain" else OneToMany(sizes)
 
@@ -304,24 +315,25 @@ class WordAligner(Trained):
         return symmetrize(links[:count], back, self.symmetrize)
 
 
-def _described(X: list[Pair], translations: HMMAligner) -> tuple[Pairs, list[str], list[str]]:
+def _described(X: list[Pair], translations: Sequence[HMMAligner]) -> tuple[Pairs, list[str], list[str]]:
     """The features of sentence pairs, and their names."""
     grid = Grid.of(X)
-    evidence = _evidence(X, translations)
+    evidence = [_evidence(X, model) for model in translations]
     links = link_features(grid, evidence, X)
     words = [word_features(grid, evidence, side) for side in (0, 1)]
-    likely = np.sqrt(evidence.forward * evidence.backward)
+    likely = np.mean([own.both for own in evidence], axis=0)
     found = Pairs(X, grid, _matrix(links), (_matrix(words[0]), _matrix(words[1])), likely)
     return found, list(links), list(words[0])
 
 
-def _evidence(X: list[Pair], translations: HMMAligner) -> Evidence:
-    backward, forward = zip(*translations.directions(X), strict=True)  # of target words, of source words
-    translation, reverse = zip(*translations.translation(X), strict=True)
-    ranks = zip(*translations.ranks(X), strict=True)
-    source, target = (np.concatenate(own) for own in ranks)
-    flat = [_flat(tables) for tables in (forward, backward, translation, reverse, translations.dice(X))]
-    return Evidence(*flat, (source, target))
+def _evidence(X: list[Pair], model: HMMAligner) -> Evidence:
+    backward, forward = zip(*model.directions(X), strict=True)  # of target words, of source words
+    translation, reverse = zip(*model.translation(X), strict=True)
+    source, target = zip(*model.ranks(X), strict=True)
+    return Evidence(
+        forward=_flat(forward), backward=_flat(backward), translation=_flat(translation), reverse=_flat(reverse),
+        dice=_flat(model.dice(X)), ranks=(_flat(source), _flat(target)),
+    )  # fmt: skip
 
 
 def _flat(tables: Sequence[np.ndarray]) -> np.ndarray:
