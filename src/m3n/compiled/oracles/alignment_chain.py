@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.links import LinkTable, is_barred
 from m3n.compiled.primitives.arrays import largest, put
@@ -106,7 +106,7 @@ def _soft(space, i, theta, mu, work):
     return value
 
 
-@inner
+@borrowing
 def _begin(columns, work):
     """Before the first row no column was linked."""
     for x in range(columns + 1):
@@ -114,7 +114,7 @@ def _begin(columns, work):
     work.scores[0, 0] = 0.0
 
 
-@inner
+@borrowing
 def _read_links(table, i, t, theta, work):
     """The scores of a row's links."""
     columns = table.columns[i]
@@ -123,7 +123,7 @@ def _read_links(table, i, t, theta, work):
         work.links[j] = -np.inf if is_barred(table, i, link) else theta[link]
 
 
-@inner
+@borrowing
 def _running_maxima(t, columns, work):
     scores = work.scores[t]
     work.low[0], work.high[columns] = 0, columns
@@ -133,7 +133,7 @@ def _running_maxima(t, columns, work):
         work.high[x] = x if scores[x] >= scores[work.high[x + 1]] else work.high[x + 1]
 
 
-@inner
+@borrowing
 def _best_row(t, columns, null, jumps, work):
     """a_t+1 and where it comes from."""
     scores, target, source = work.scores[t], work.scores[t + 1], work.source[t]
@@ -146,7 +146,7 @@ def _best_row(t, columns, null, jumps, work):
                 target[y], source[y] = scores[x] + jumps[k] + work.links[y - 1], x
 
 
-@inner
+@borrowing
 def _state_before(y, k, reach, columns, work):
     """The best state from which jump k leads to y; -1 if there is none."""
     x = y + reach - k
@@ -157,7 +157,7 @@ def _state_before(y, k, reach, columns, work):
     return work.low[x] if k == 2 * reach else x
 
 
-@inner
+@borrowing
 def _trace(rows, columns, reach, y, parts, work):
     """Write the parts of the best output, from its last state on; their number."""
     number = rows
@@ -171,7 +171,7 @@ def _trace(rows, columns, reach, y, parts, work):
     return number
 
 
-@inner
+@borrowing
 def _running_sums(t, columns, mu, work):
     scores, below, above = work.scores[t], work.below, work.above
     below[0], above[columns] = scores[0], scores[columns]
@@ -181,7 +181,7 @@ def _running_sums(t, columns, mu, work):
         above[x] = _add(above[x + 1], scores[x], mu)
 
 
-@inner
+@borrowing
 def _add(a, b, mu):
     """mu log(exp(a/mu) + exp(b/mu))."""
     top = max(a, b)
@@ -190,7 +190,7 @@ def _add(a, b, mu):
     return top + mu * math.log(1.0 + exp((min(a, b) - top) / mu))
 
 
-@inner
+@borrowing
 def _soft_row(t, columns, null, jumps, mu, work):
     """a_t+1, moved to a maximum of 0; the move."""
     scores, target, move = work.scores[t], work.scores[t + 1], -np.inf
@@ -207,7 +207,7 @@ def _soft_row(t, columns, null, jumps, mu, work):
     return move
 
 
-@inner
+@borrowing
 def _set_terms(y, columns, scores, jumps, work):
     """from_k(y) + jump[k] of all k."""
     last = jumps.shape[0] - 1
@@ -219,7 +219,7 @@ def _set_terms(y, columns, scores, jumps, work):
     work.terms[last] = work.below[y - reach] + jumps[last] if y >= reach else -np.inf
 
 
-@inner
+@borrowing
 def _back_row(t, columns, null, jumps, mu, marginals, work):
     """Probabilities before a row from those after it, marginals of its links, and that of its null part, returned."""
     scores, free = work.scores[t], work.now[0]
@@ -240,7 +240,7 @@ def _back_row(t, columns, null, jumps, mu, marginals, work):
     return free
 
 
-@inner
+@borrowing
 def _share(y, mass, work):
     """Divide the probability of a link among the states before it."""
     last = work.terms.shape[0] - 1
@@ -253,7 +253,7 @@ def _share(y, mass, work):
             target[y + reach - k] += amount
 
 
-@inner
+@borrowing
 def _spread_running(t, columns, mu, work):
     """Divide the probabilities of running sums among their states."""
     scores, pair = work.scores[t], work.pair
