@@ -9,26 +9,31 @@ a_t(x) the best score of t rows that end in x,
     from_k(y) = a_t(y + r - k) for 0 < k < 2r,   max of a_t(x) over x <= y - r for k = 2r, over x >= y + r for k = 0.
 
 The last two are running maxima, so a row costs O(columns r). The exp-oracle has mu log sum exp(./mu) for the maxima.
-Its terms, divided by their total, are the probabilities of what came before, given the state, so marginals follow
-backwards from those of the last state, and belong to a distribution at any temperature. a_t is moved to a maximum of 0,
-which keeps the rounding error from growing with the number of rows.
+Its terms, divided by their total, are the probabilities of what came before, given the state. They are kept, so
+marginals follow backwards from those of the last state without an exponential, and belong to a distribution at any
+temperature. a_t is moved to a maximum of 0, which keeps the rounding error from growing with the number of rows; the
+running sums are those of exp(a_t/mu) where these are safe. Loops run over the states y for every k, and r entries on
+both sides of what they read and write stand for states that are none.
 
 Local theta = links row by row, null parts of rows, jumps.
 
 Reference: Vogel, Ney, Tillmann, "HMM-based word alignment in statistical translation", 1996.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
+from m3n.compiled.oracles.chain_scaled import SAFE
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.links import LinkTable, is_barred
 from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.primitives.exponential import exp, normalise
+from m3n.compiled.primitives.logarithm import log, log_above_one
 from m3n.compiled.primitives.order import ascend
+
+LEAST = -1e300  # in place of the maximum of nothing
 
 
 class AlignmentChainSpace(NamedTuple):
@@ -39,31 +44,40 @@ class AlignmentChainSpace(NamedTuple):
 
 
 class AlignmentChainScratch(NamedTuple):
-    """Memory for one sweep; states are those of the largest example."""
+    """Memory for one sweep; states are those of the largest example, padded: and ``reach`` more on either side."""
 
-    scores: np.ndarray  # (rows + 1, states) a_t
-    below: np.ndarray  # (states,) a_t of all states up to x, together
-    above: np.ndarray  # (states,) a_t of all states from x on
-    terms: np.ndarray  # (2 reach + 1,)
-    pair: np.ndarray  # (2,)
+    links: np.ndarray  # (states,) scores of the links of a row that lead to a state; -inf where they are barred
+    scores: np.ndarray  # (rows + 1, states) a_t of the max-oracle
+    source: np.ndarray  # (rows, states) the state before, of the best way; -1: a null part
+    low: np.ndarray  # (states,) the best of the states up to x
+    high: np.ndarray  # (states,) the best of those from x on
+    terms: np.ndarray  # (rows, 2 reach + 1, states) of the sums over k
+    stay: np.ndarray  # (rows, states) probability of a null part, given the state after it
+    go: np.ndarray  # (rows, states) of a link
+    scale: np.ndarray  # (rows, states) one over the total of the terms
+    own_below: np.ndarray  # (rows, states) share of x in ``below``
+    own_above: np.ndarray  # (rows, states)
+    tops: np.ndarray  # (states,)
+    totals: np.ndarray  # (states,)
+    now: np.ndarray  # (states,) probabilities after a row
     counts: np.ndarray  # (2 reach + 1,) marginals of jumps
-    now: np.ndarray  # (states,) probabilities of states after a row
-    before: np.ndarray  # (states,) and before it
-    mass_below: np.ndarray  # (states,) probability of ``below``
-    mass_above: np.ndarray  # (states,)
-    links: np.ndarray  # (states,) scores of a row's links, -inf where they are barred
-    low: np.ndarray  # (states,) the state that ``below`` is the score of, in the max-oracle
-    high: np.ndarray  # (states,)
-    source: np.ndarray  # (rows + 1, states) the state before, of the best way; -1: a null part
+    cold: np.ndarray  # (rows + 1, padded states) a_t of the exp-oracle
+    below: np.ndarray  # (padded states,) a_t of all states up to x, together
+    above: np.ndarray  # (padded states,) of all states from x on
+    before: np.ndarray  # (padded states,) probabilities before a row
+    mass_below: np.ndarray  # (padded states,) probability of ``below``
+    mass_above: np.ndarray  # (padded states,)
 
 
 @implements("workspace", AlignmentChainSpace)
 def _workspace(space):
     rows, states, width = largest(space.table.rows) + 1, largest(space.table.columns) + 1, 2 * space.reach + 1
-    vectors, numbers = np.empty((7, states)), np.empty((2, states), np.int64)
+    vectors, numbers, tables = np.empty((4, states)), np.empty((2, states), np.int64), np.empty((6, rows, states))
+    wide, source = np.empty((5, states + 2 * space.reach)), np.empty((rows, states), np.int64)
     return AlignmentChainScratch(
-        np.empty((rows, states)), vectors[0], vectors[1], np.empty(width), np.empty(2), np.empty(width), vectors[2],
-        vectors[3], vectors[4], vectors[5], vectors[6], numbers[0], numbers[1], np.empty((rows, states), np.int64),
+        vectors[0], tables[0], source, numbers[0], numbers[1], np.empty((rows, width, states)), tables[1], tables[2],
+        tables[3], tables[4], tables[5], vectors[1], vectors[2], vectors[3], np.empty(width),
+        np.empty((rows, states + 2 * space.reach)), wide[0], wide[1], wide[2], wide[3], wide[4],
     )  # fmt: skip
 
 
@@ -86,27 +100,29 @@ def _best(space, i, theta, parts, work):
 
 @implements("soft", AlignmentChainSpace)
 def _soft(space, i, theta, mu, work):
-    rows, columns, value = space.table.rows[i], space.table.columns[i], 0.0
+    rows, columns, reach, value = space.table.rows[i], space.table.columns[i], space.reach, 0.0
     nulls, jumps = theta[rows * columns : rows * columns + rows], theta[rows * columns + rows :]
-    _begin(columns, work)
+    states = columns + 1
+    _pad(work.cold[0], 0, states + 2 * reach)
+    work.cold[0, reach] = 0.0
     for t in range(rows):
         _read_links(space.table, i, t, theta, work)
-        _running_sums(t, columns, mu, work)
-        value += _soft_row(t, columns, nulls[t], jumps, mu, work)
-    put(work.scores[rows, : columns + 1], work.now[: columns + 1])
-    value += normalise(work.now, columns + 1, mu)
+        _running_sums(t, states, reach, mu, work)
+        value += _soft_row(t, states, nulls[t], jumps, mu, work)
+    put(work.cold[rows, reach : reach + states], work.now[:states])
+    value += normalise(work.now, states, mu)
     work.counts[:] = 0.0
     for t in range(rows - 1, -1, -1):
-        _read_links(space.table, i, t, theta, work)
-        _running_sums(t, columns, mu, work)
-        nulls[t] = _back_row(t, columns, nulls[t], jumps, mu, theta[t * columns : (t + 1) * columns], work)
-        _spread_running(t, columns, mu, work)
-        put(work.before[: columns + 1], work.now[: columns + 1])
+        nulls[t] = _back_row(t, states, reach, work)
+        for j in range(columns):
+            theta[t * columns + j] = work.now[j + 1] * work.go[t, j + 1]
+        _spread_running(t, states, reach, work)
+        put(work.before[reach : reach + states], work.now[:states])
     put(work.counts, jumps)
     return value
 
 
-@inner
+@borrowing
 def _begin(columns, work):
     """Before the first row no column was linked."""
     for x in range(columns + 1):
@@ -114,16 +130,17 @@ def _begin(columns, work):
     work.scores[0, 0] = 0.0
 
 
-@inner
+@borrowing
 def _read_links(table, i, t, theta, work):
-    """The scores of a row's links."""
+    """The scores of a row's links; none leads to the first state."""
     columns = table.columns[i]
+    work.links[0] = -np.inf
     for j in range(columns):
         link = t * columns + j
-        work.links[j] = -np.inf if is_barred(table, i, link) else theta[link]
+        work.links[j + 1] = -np.inf if is_barred(table, i, link) else theta[link]
 
 
-@inner
+@borrowing
 def _running_maxima(t, columns, work):
     scores = work.scores[t]
     work.low[0], work.high[columns] = 0, columns
@@ -133,7 +150,7 @@ def _running_maxima(t, columns, work):
         work.high[x] = x if scores[x] >= scores[work.high[x + 1]] else work.high[x + 1]
 
 
-@inner
+@borrowing
 def _best_row(t, columns, null, jumps, work):
     """a_t+1 and where it comes from."""
     scores, target, source = work.scores[t], work.scores[t + 1], work.source[t]
@@ -142,11 +159,11 @@ def _best_row(t, columns, null, jumps, work):
         target[y], source[y] = scores[y] + null, -1
         for k in range(jumps.shape[0]):
             x = _state_before(y, k, reach, columns, work)
-            if x >= 0 and scores[x] + jumps[k] + work.links[y - 1] > target[y]:
-                target[y], source[y] = scores[x] + jumps[k] + work.links[y - 1], x
+            if x >= 0 and scores[x] + jumps[k] + work.links[y] > target[y]:
+                target[y], source[y] = scores[x] + jumps[k] + work.links[y], x
 
 
-@inner
+@borrowing
 def _state_before(y, k, reach, columns, work):
     """The best state from which jump k leads to y; -1 if there is none."""
     x = y + reach - k
@@ -157,7 +174,7 @@ def _state_before(y, k, reach, columns, work):
     return work.low[x] if k == 2 * reach else x
 
 
-@inner
+@borrowing
 def _trace(rows, columns, reach, y, parts, work):
     """Write the parts of the best output, from its last state on; their number."""
     number = rows
@@ -171,103 +188,154 @@ def _trace(rows, columns, reach, y, parts, work):
     return number
 
 
-@inner
-def _running_sums(t, columns, mu, work):
-    scores, below, above = work.scores[t], work.below, work.above
-    below[0], above[columns] = scores[0], scores[columns]
-    for x in range(1, columns + 1):
-        below[x] = _add(below[x - 1], scores[x], mu)
-    for x in range(columns - 1, -1, -1):
-        above[x] = _add(above[x + 1], scores[x], mu)
+@borrowing
+def _pad(numbers, low, high):
+    for k in range(low, high):
+        numbers[k] = -np.inf
 
 
-@inner
+@borrowing
+def _running_sums(t, states, reach, mu, work):
+    """``below`` and ``above``, and the shares of single states in them."""
+    scores, warm, inverse = work.cold[t, reach : reach + states], work.totals, 1.0 / mu
+    for x in range(states):
+        warm[x] = exp(scores[x] * inverse)
+    _pad(work.below, 0, reach)
+    _pad(work.above, states, states + reach)
+    last, total = -np.inf, 0.0
+    for x in range(states):
+        total += warm[x]
+        last, work.own_below[t, x] = _run_on(last, total, scores[x], warm[x], mu)
+        work.below[reach + x] = last
+    last, total = -np.inf, 0.0
+    for x in range(states - 1, -1, -1):
+        total += warm[x]
+        last, work.own_above[t, x] = _run_on(last, total, scores[x], warm[x], mu)
+        work.above[x] = last
+
+
+@borrowing
+def _run_on(last, total, score, warm, mu):
+    """The next running sum, and the share of its last term."""
+    if total > SAFE:
+        return mu * log(total), warm / total
+    found = _add(last, score, mu)
+    return found, exp((score - found) / mu) if found > -np.inf else 0.0
+
+
+@borrowing
 def _add(a, b, mu):
     """mu log(exp(a/mu) + exp(b/mu))."""
     top = max(a, b)
     if top == -np.inf:
         return top
-    return top + mu * math.log(1.0 + exp((min(a, b) - top) / mu))
+    return top + mu * log(1.0 + exp((min(a, b) - top) / mu))
 
 
-@inner
-def _soft_row(t, columns, null, jumps, mu, work):
-    """a_t+1, moved to a maximum of 0; the move."""
-    scores, target, move = work.scores[t], work.scores[t + 1], -np.inf
-    target[0] = scores[0] + null
-    for y in range(1, columns + 1):
-        _set_terms(y, columns, scores, jumps, work)
-        arrive = work.links[y - 1] + normalise(work.terms, jumps.shape[0], mu)
-        target[y] = _add(scores[y] + null, arrive, mu)
-    for y in range(columns + 1):
-        move = max(move, target[y])
+@borrowing
+def _soft_row(t, states, null, jumps, mu, work):
+    """a_t+1, moved to a maximum of 0, and the probabilities of what came before; the move."""
+    scores, target, last = work.cold[t], work.cold[t + 1], jumps.shape[0] - 1
+    tops, totals, reach, inverse = work.tops, work.totals, last // 2, 1.0 / mu
+    for y in range(states):
+        tops[y], totals[y] = -np.inf, 0.0
+    _set_terms(work.above, reach, jumps[0], states, work.terms[t, 0], tops)
+    for k in range(1, last):
+        _set_terms(scores, last - k, jumps[k], states, work.terms[t, k], tops)
+    _set_terms(work.below, 0, jumps[last], states, work.terms[t, last], tops)
+    for y in range(states):
+        tops[y] = max(tops[y], LEAST)
+    for k in range(last + 1):
+        _add_terms(work.terms[t, k], states, inverse, tops, totals)
+    _pad(target, 0, reach)
+    _pad(target, reach + states, states + last)
+    return _decide(
+        states,
+        null,
+        mu,
+        work.links,
+        tops,
+        totals,
+        scores[reach:],
+        target[reach:],
+        (work.stay[t], work.go[t], work.scale[t]),
+    )
+
+
+@borrowing
+def _set_terms(source, at, jump, states, terms, tops):
+    """from_k(y) + jump[k]."""
+    for y in range(states):
+        terms[y] = source[at + y] + jump
+        tops[y] = max(tops[y], terms[y])
+
+
+@borrowing
+def _add_terms(terms, states, inverse, tops, totals):
+    for y in range(states):
+        terms[y] = exp((terms[y] - tops[y]) * inverse)
+        totals[y] += terms[y]
+
+
+@borrowing
+def _decide(states, null, mu, links, tops, totals, scores, target, shares):
+    """Null parts against links: scores of states after a row, moved to a maximum of 0, and probabilities; the move."""
+    (stay, go, scale), inverse, move = shares, 1.0 / mu, -np.inf
+    for y in range(states):
+        scale[y] = 1.0 / totals[y] if totals[y] > 0.0 else 0.0
+        kept, linked = scores[y] + null, links[y] + tops[y] + mu * log_above_one(totals[y])
+        top = max(kept, linked, LEAST)
+        stay[y], go[y] = exp((kept - top) * inverse), exp((linked - top) * inverse)
+        total = stay[y] + go[y]
+        target[y] = top + mu * log_above_one(total)
+        share = 1.0 / total if total > 0.0 else 0.0
+        stay[y], go[y], move = stay[y] * share, go[y] * share, max(move, target[y])
     move = move if move > -np.inf else 0.0
-    for y in range(columns + 1):
+    for y in range(states):
         target[y] -= move
     return move
 
 
-@inner
-def _set_terms(y, columns, scores, jumps, work):
-    """from_k(y) + jump[k] of all k."""
-    last = jumps.shape[0] - 1
-    reach = last // 2
-    for k in range(1, last):
-        x = y + reach - k
-        work.terms[k] = scores[x] + jumps[k] if 0 <= x <= columns else -np.inf
-    work.terms[0] = work.above[y + reach] + jumps[0] if y + reach <= columns else -np.inf
-    work.terms[last] = work.below[y - reach] + jumps[last] if y >= reach else -np.inf
-
-
-@inner
-def _back_row(t, columns, null, jumps, mu, marginals, work):
-    """Probabilities before a row from those after it, marginals of its links, and that of its null part, returned."""
-    scores, free = work.scores[t], work.now[0]
-    for x in range(columns + 1):
+@borrowing
+def _back_row(t, states, reach, work):
+    """Probabilities before a row, or of running sums, from those after it; the marginal of the null part."""
+    free, amounts, last = 0.0, work.totals, 2 * reach
+    for x in range(states + last):
         work.before[x] = work.mass_below[x] = work.mass_above[x] = 0.0
-    work.before[0] = free
-    for y in range(1, columns + 1):
-        marginals[y - 1] = 0.0
-        if work.now[y] > 0.0:
-            _set_terms(y, columns, scores, jumps, work)
-            work.pair[1] = work.links[y - 1] + normalise(work.terms, jumps.shape[0], mu)
-            work.pair[0] = scores[y] + null
-            normalise(work.pair, 2, mu)
-            stay, marginals[y - 1] = work.now[y] * work.pair[0], work.now[y] * work.pair[1]
-            work.before[y] += stay
-            free += stay
-            _share(y, marginals[y - 1], work)
+    for y in range(states):
+        stay = work.now[y] * work.stay[t, y]
+        work.before[reach + y] = stay
+        free += stay
+        amounts[y] = work.now[y] * work.go[t, y] * work.scale[t, y]
+    work.counts[0] += _share(work.terms[t, 0], amounts, states, work.mass_above, reach)
+    for k in range(1, last):
+        work.counts[k] += _share(work.terms[t, k], amounts, states, work.before, last - k)
+    work.counts[last] += _share(work.terms[t, last], amounts, states, work.mass_below, 0)
     return free
 
 
-@inner
-def _share(y, mass, work):
-    """Divide the probability of a link among the states before it."""
-    last = work.terms.shape[0] - 1
-    reach = last // 2
-    for k in range(last + 1):
-        amount = mass * work.terms[k]
-        if amount > 0.0:
-            work.counts[k] += amount
-            target = work.mass_above if k == 0 else (work.mass_below if k == last else work.before)
-            target[y + reach - k] += amount
+@borrowing
+def _share(terms, amounts, states, target, at):
+    """Divide the probabilities of links among the states before them; their sum."""
+    total = 0.0
+    for y in range(states):
+        target[at + y] += amounts[y] * terms[y]
+    for y in range(states):
+        total += amounts[y] * terms[y]
+    return total
 
 
-@inner
-def _spread_running(t, columns, mu, work):
+@borrowing
+def _spread_running(t, states, reach, work):
     """Divide the probabilities of running sums among their states."""
-    scores, pair = work.scores[t], work.pair
-    for x in range(columns, -1, -1):
-        if work.mass_below[x] > 0.0:
-            pair[0], pair[1] = scores[x], work.below[x - 1] if x > 0 else -np.inf
-            normalise(pair, 2, mu)
-            work.before[x] += work.mass_below[x] * pair[0]
-            if x > 0:
-                work.mass_below[x - 1] += work.mass_below[x] * pair[1]
-    for x in range(columns + 1):
-        if work.mass_above[x] > 0.0:
-            pair[0], pair[1] = scores[x], work.above[x + 1] if x < columns else -np.inf
-            normalise(pair, 2, mu)
-            work.before[x] += work.mass_above[x] * pair[0]
-            if x < columns:
-                work.mass_above[x + 1] += work.mass_above[x] * pair[1]
+    own_below, own_above, before = work.own_below[t], work.own_above[t], work.before
+    rest = 0.0
+    for x in range(states - 1, -1, -1):
+        rest += work.mass_below[reach + x]
+        before[reach + x] += rest * own_below[x]
+        rest *= 1.0 - own_below[x]
+    rest = 0.0
+    for x in range(states):
+        rest += work.mass_above[x]
+        before[reach + x] += rest * own_above[x]
+        rest *= 1.0 - own_above[x]

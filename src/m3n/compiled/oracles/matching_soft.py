@@ -47,6 +47,7 @@ from m3n.compiled.oracles.matching_paths import best_matching, first_nulls, fram
 from m3n.compiled.primitives.arrays import largest, put
 from m3n.compiled.primitives.exponential import exp
 from m3n.compiled.primitives.logarithm import log
+from m3n.compiled.primitives.vector import LANES, LINE, add, broadcast, load, multiply, padded, splat, store
 
 COOLING = 6.0
 COARSE, FINE = 1e-1, 1e-12  # Newton decrements, in units of mu, before the last step
@@ -82,8 +83,9 @@ class SmoothScratch(NamedTuple):
     gradient: np.ndarray  # (rows,)
     step: np.ndarray  # (rows,)
     excess: np.ndarray  # (rows,)
-    couple: np.ndarray  # (rows, rows) w, above the diagonal
-    rooted: np.ndarray  # (rows * columns,) m_ij / sqrt(D_j)
+    couple: np.ndarray  # (rows, padded rows) w, above the diagonal
+    means: np.ndarray  # (columns * padded rows,)
+    shares: np.ndarray  # (columns * padded rows,)
 
 
 @inner
@@ -91,12 +93,13 @@ def smooth_scratch(space):
     """Memory for one sweep."""
     m, n = largest(space.table.rows), largest(space.table.columns)
     most = max(m, n)
-    links, vectors = np.empty((4, m * n)), np.empty((15, most))
+    links, vectors, width = np.empty((3, m * n)), np.empty((15, most)), padded(min(m, n))
+    means = np.zeros((2, most * width))  # a frame has no more rows than columns
     now = Point(vectors[0], vectors[1], links[0], vectors[2], vectors[3])
     trial = Point(vectors[4], vectors[5], links[1], vectors[6], vectors[7])
     return SmoothScratch(
         np.empty(m * space.row_slots + n * space.column_slots, np.int64), links[2], vectors[8], vectors[9], now, trial,
-        vectors[10], vectors[11], vectors[12], vectors[13], vectors[14], np.empty((most, most)), links[3],
+        vectors[10], vectors[11], vectors[12], vectors[13], vectors[14], np.empty((width, width)), means[0], means[1],
     )  # fmt: skip
 
 
@@ -338,8 +341,8 @@ def _capped_columns(frame, point, work):
 def _newton(frame, ridge, work):
     """Newton's step into ``work.step``; the derivative of G along it."""
     m, slope = frame.rows, 0.0
-    _set_gradient(frame, work)
-    _set_system(frame, ridge, work)
+    _set_gradient(frame, ridge, work)
+    _set_system(frame, work)
     for row in range(m):
         work.step[row] = -work.gradient[row]
     _eliminate(m, work.couple, work.excess, work.step)
@@ -349,41 +352,40 @@ def _newton(frame, ridge, work):
 
 
 @borrowing
-def _set_gradient(frame, work):
-    """The gradient, m_ij / sqrt(D_j) in ``work.rooted``, and t_j / sqrt(D_j) in ``work.tops``."""
-    m, n, point, capped = frame.rows, frame.columns, work.now, _is_capped(frame)
+def _set_gradient(frame, ridge, work):
+    """The gradient, the excess, and for w the means of links below their bound, by columns, and these over D_j."""
+    m, n, point, width, capped = frame.rows, frame.columns, work.now, work.couple.shape[1], _is_capped(frame)
     put(point.column_free[:n], work.sums[:n])
     for row in range(m):
-        mass, rooted = point.mass[row * n : (row + 1) * n], work.rooted[row * n : (row + 1) * n]
-        total = 0.0
+        mass, total = point.mass[row * n : (row + 1) * n], point.row_free[row]
         for j in range(n):
             total += mass[j]
-            rooted[j] = 0.0 if capped and mass[j] >= 1.0 else mass[j]
-            work.sums[j] += rooted[j]
-        work.gradient[row] = frame.row_slots - total - point.row_free[row]
+            mean = 0.0 if capped and mass[j] >= 1.0 else mass[j]
+            work.means[j * width + row] = mean
+            work.sums[j] += mean
+        work.gradient[row] = frame.row_slots - total
+        work.excess[row] = point.row_free[row] + ridge
     for j in range(n):
-        root = 1.0 / np.sqrt(work.sums[j]) if work.sums[j] > TINY else 0.0
-        work.tops[j] = point.column_free[j] * root
-        work.sums[j] = root
-    for row in range(m):
-        for j in range(n):
-            work.rooted[row * n + j] *= work.sums[j]
+        inverse = 1.0 / work.sums[j] if work.sums[j] > TINY else 0.0
+        for row in range(m):
+            share = work.means[j * width + row] * inverse
+            work.shares[j * width + row] = share
+            work.excess[row] += share * point.column_free[j]
 
 
 @borrowing
-def _set_system(frame, ridge, work):
-    """w above the diagonal, and the excess."""
-    m, n = frame.rows, frame.columns
+def _set_system(frame, work):
+    """w above the diagonal: eight entries of a row at a time, added up over columns."""
+    m, width = frame.rows, work.couple.shape[1]
     for row in range(m):
-        mine = work.rooted[row * n : (row + 1) * n]
-        work.excess[row] = work.now.row_free[row] + ridge
-        for j in range(n):
-            work.excess[row] += mine[j] * work.tops[j]
-        for other in range(row + 1, m):
-            theirs, total = work.rooted[other * n : (other + 1) * n], 0.0
-            for j in range(n):
-                total += mine[j] * theirs[j]
-            work.couple[row, other] = total
+        for first in range((row + 1) // LINE * LINE, m, LINE):
+            low, high = splat(0.0), splat(0.0)
+            for at in range(0, frame.columns * width, width):
+                share = broadcast(work.shares, at + row)
+                low = add(low, multiply(share, load(work.means, at + first)))
+                high = add(high, multiply(share, load(work.means, at + first + LANES)))
+            store(work.couple, row * width + first, low)
+            store(work.couple, row * width + first + LANES, high)
 
 
 @borrowing

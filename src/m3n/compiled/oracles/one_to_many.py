@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.links import LinkTable, is_barred
 from m3n.compiled.primitives.exponential import exp
@@ -79,7 +79,7 @@ def _clique_range(space):
     return found
 
 
-@inner
+@borrowing
 def _best_of_row(table, i, row, theta):
     """The best part of a row and its score; of equal ones the null part, then the first column."""
     columns = table.columns[i]
@@ -91,7 +91,7 @@ def _best_of_row(table, i, row, theta):
     return part, top
 
 
-@inner
+@borrowing
 def _soft_row(links, theta, null, mu):
     """Scores of a row become probabilities, all 0 if none is allowed; returns mu log-sum-exp."""
     top = theta[null]
