@@ -146,6 +146,10 @@ DATA = {
     "GraphLabeler": (NODES, [[0, 1], [1, 0], [0]]),
     "MultilabelClassifier": (np.eye(3), np.eye(3, dtype=int)),
     "ConstituencyParser": ([["a", "b"], ["b"], ["c", "a"]], ["(S (A a) (B b))", "(S (B b))", "(T (C c) (A a))"]),
+    "WordAligner": (
+        [(["a", "b"], ["x", "y"]), (["b"], ["y"]), (["a"], ["z", "x"])],
+        [[(0, 0), (1, 1)], [(0, 0)], [(0, 1)]],
+    ),
     "DependencyParser": ([["a", "b"], ["b"], ["c", "a"]], [[(2, "x"), (0, "r")], [(0, "r")], [(0, "r"), (1, "y")]]),
 }
 
