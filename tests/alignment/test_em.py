@@ -13,10 +13,11 @@ words = st.lists(st.sampled_from("abcde"), min_size=1, max_size=5)
 corpora = st.lists(st.tuples(words, words), min_size=1, max_size=6)
 
 
-def trained(pairs, n_jobs=1, hmm=True, joint=False, iterations=4, prior=0.0):
+def trained(pairs, n_jobs=1, hmm=True, joint=False, iterations=4, prior=0.0, leave_out=False):
     lexica = Lexica.read(pairs)
     corpus = Corpus.index(lexica.pack(pairs), lexica)
-    trainer = Trainer(corpus, lexica, Settings(hmm, joint, iterations, prior, 0.1, 0.1, 3), Threads(n_jobs))
+    settings = Settings(hmm, joint, iterations, prior, leave_out, skip=0.1, even=0.1, reach=3)
+    trainer = Trainer(corpus, lexica, settings, Threads(n_jobs))
     trainer.run()
     return trainer
 
@@ -38,40 +39,56 @@ def test_likelihoods_rise_on_real_sentences(random):
     assert (found[7] > found[4] + 10.0).all()
 
 
-def dense_model_1(pairs, iterations, joint, prior, skip=0.1):
+def priors(names, usual, pairs):
+    """What every word begins with, as shares: frequencies, and a tenth for the word that is spelled alike."""
+    met = np.array([[any(e in source and f in target for source, target in pairs) for f in names[1]] for e in names[0]])
+    alike = met & (np.array(names[0])[:, None] == np.array(names[1]))
+    forward = (1.0 - 0.1 * alike.any(axis=1, keepdims=True)) * usual[1] + 0.1 * alike
+    backward = (1.0 - 0.1 * alike.any(axis=0)) * usual[0][:, None] + 0.1 * alike
+    return forward, backward
+
+
+def dense_model_1(pairs, iterations, joint, prior, leave_out, skip=0.1):
     """Both tables of Model 1 with a column per word, null and all, by loops over sentences."""
     names = [sorted({word for pair in pairs for word in pair[side]}) for side in (0, 1)]
     tokens = [[word for pair in pairs for word in pair[side]] for side in (0, 1)]
     usual = [np.array([tokens[side].count(word) for word in names[side]]) / (len(tokens[side]) + 1) for side in (0, 1)]
     codes = [[[names[side].index(word) for word in pair[side]] for side in (0, 1)] for pair in pairs]
-    forward = np.full((len(names[0]), len(names[1])), 1.0 / len(names[1]))
-    backward = np.full((len(names[0]), len(names[1])), 1.0 / len(names[0]))
-    null = [np.full(len(each), 1.0 / len(each)) for each in names[::-1]]
+    shares = priors(names, usual, pairs)
+    counts, null = None, [np.full(len(each), 1.0 / len(each)) for each in names[::-1]]
+    own = [[np.zeros((len(source), len(target)))] * 2 for source, target in codes]
     for _ in range(iterations):
-        counts, nulls = [np.zeros_like(forward) for _ in range(2)], [np.zeros_like(each) for each in null]
-        for source, target in codes:
+        before, counts = counts, [np.zeros((len(names[0]), len(names[1]))) for _ in range(2)]
+        nulls = [np.zeros_like(each) for each in null]
+        for k, (source, target) in enumerate(codes):
             cells = np.ix_(source, target)
-            P = (1.0 - skip) / len(source) * forward[cells]
-            Q = (1.0 - skip) / len(target) * backward[cells]
+            P, Q = np.full(own[k][0].shape, 1.0 / len(names[1])), np.full(own[k][0].shape, 1.0 / len(names[0]))
+            if before is not None:
+                left = [each * leave_out for each in own[k]]
+                kept = [before[d][cells] - left[d] + prior * shares[d][cells] for d in (0, 1)]
+                totals = before[0].sum(axis=1)[source] + prior, before[1].sum(axis=0)[target] + prior
+                P = kept[0] / (totals[0] - left[0].sum(axis=1))[:, None]
+                Q = kept[1] / (totals[1] - left[1].sum(axis=0))
+            P, Q = (1.0 - skip) / len(source) * P, (1.0 - skip) / len(target) * Q
             none = skip * null[0][target], skip * null[1][source]
             totals = P.sum(axis=0) + none[0], Q.sum(axis=1) + none[1]
             P, Q = P / totals[0], Q / totals[1][:, None]
-            np.add.at(counts[0], cells, P * Q if joint else P)
-            np.add.at(counts[1], cells, P * Q if joint else Q)
+            own[k] = [P * Q, P * Q] if joint else [P, Q]
+            for d in (0, 1):
+                np.add.at(counts[d], cells, own[k][d])
             np.add.at(nulls[0], target, none[0] / totals[0])
             np.add.at(nulls[1], source, none[1] / totals[1])
-        forward = (counts[0] + prior * usual[1]) / (counts[0].sum(axis=1, keepdims=True) + prior)
-        backward = (counts[1] + prior * usual[0][:, None]) / (counts[1].sum(axis=0) + prior)
         null = [(each + prior * often) / (each.sum() + prior) for each, often in zip(nulls, usual[::-1], strict=True)]
-    return names, forward, backward
+    forward = (counts[0] + prior * shares[0]) / (counts[0].sum(axis=1, keepdims=True) + prior)
+    return names, forward, (counts[1] + prior * shares[1]) / (counts[1].sum(axis=0) + prior)
 
 
-@pytest.mark.parametrize("prior", [0.0, 2.0])
+@pytest.mark.parametrize(("prior", "leave_out"), [(0.0, False), (2.0, False), (2.0, True)])
 @pytest.mark.parametrize("joint", [False, True])
 @given(corpora)
-def test_model_1_with_dense_matrices(joint, prior, pairs):
-    trainer = trained(pairs, hmm=False, joint=joint, iterations=2, prior=prior)
-    names, *expected = dense_model_1(pairs, 2, joint, prior)
+def test_model_1_with_dense_matrices(joint, prior, leave_out, pairs):
+    trainer = trained(pairs, hmm=False, joint=joint, iterations=3, prior=prior, leave_out=leave_out)
+    names, *expected = dense_model_1(pairs, 3, joint, prior, leave_out)
     lexica, types = Lexica.read(pairs), trainer.corpus.types
     rows = np.array([names[0].index(word) for word in lexica.source.words])[types.owners()]
     columns = np.array([names[1].index(word) for word in lexica.target.words])[types.columns]
@@ -97,12 +114,20 @@ def test_translations_of_a_word_sum_to_one(pairs):
 
 @given(corpora)
 def test_agreement_gives_both_directions_the_same_counts(pairs):
-    """n = table * (total + k), and k / (total + k) is what is left to other words."""
-    trainer = trained(pairs, joint=True, prior=1.0)
-    forward, backward = trainer.directions
-    types = trainer.corpus.types
-    counts = forward.table / forward.rest[types.owners()], backward.table / backward.rest[types.columns]
-    np.testing.assert_allclose(*counts, rtol=1e-9, atol=1e-12)
+    """So tables times totals are the same numbers, what the prior adds to words that are spelled alike included."""
+    trainer = trained(pairs, joint=True, prior=1.0, leave_out=True)
+    (forward, backward), types = trainer.directions, trainer.corpus.types
+    totals = trainer.left[0].totals[types.owners()], trainer.left[1].totals[types.columns]
+    np.testing.assert_allclose(forward.table * totals[0], backward.table * totals[1], rtol=1e-9, atol=1e-12)
+
+
+def test_words_that_occur_once_do_not_confirm_themselves():
+    """Both words of the last pair occur nowhere else: left out, nothing is known about them but their frequency."""
+    pairs = [(["a", "b"], ["A", "B"]), (["b", "c"], ["B", "C"]), (["a", "c"], ["A", "C"]), (["x", "y"], ["X", "Y"])]
+    plain, left = (trained(pairs, joint=True, prior=0.1, leave_out=leave_out, iterations=20) for leave_out in (0, 1))
+    sure, even = (trainer.directions[0].table[-4:] for trainer in (plain, left))
+    assert sure.max() > 0.9  # the first guess of the HMM, that order is kept, has become a certainty
+    assert even.max() < sure.max()
 
 
 @pytest.mark.parametrize("joint", [False, True])

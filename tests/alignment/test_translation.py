@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.alignment.em import Direction
+from m3n.alignment.direction import Direction
 from m3n.compiled.sweeps.cooccurrence import PackedPairs
 from m3n.packed import SERIAL, Threads
 

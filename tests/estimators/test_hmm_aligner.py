@@ -101,7 +101,7 @@ def test_small_letters_are_a_choice():
 
 
 def test_likelihoods_are_told():
-    aligner = m3n.HMMAligner(joint=False, prior=0.0, iterations=3, n_jobs=1).fit(HOUSES)
+    aligner = m3n.HMMAligner(joint=False, prior=0.0, leave_one_out=False, iterations=3, n_jobs=1).fit(HOUSES)
     found = np.array(aligner.likelihoods_)
     assert found.shape == (6, 2)
     assert (np.diff(found[:3], axis=0) > 0.0).all()

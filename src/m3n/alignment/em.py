@@ -8,7 +8,12 @@ P(i, j) of links, the M-step
 
 with c as in ``jumps``. Without a prior k is 0. Otherwise every word begins with k links, to all words by their
 frequencies u: a Dirichlet prior, whose posterior EM then maximises. Words that were seen once would otherwise be sure
-of whatever they stand beside. Only n / (sum + k) is kept for every type, k / (sum + k) for every word.
+of whatever they stand beside. A tenth of a word's prior goes to the word that is spelled alike, if the two ever meet:
+names and numbers. Only n / (sum + k) is kept for every type, k / (sum + k) for every word.
+
+*Leaving out*: a sentence pair is explained by what the others have taught. From the counts that the E-step uses, those
+that the pair itself added in the last iteration are taken away, so a word that occurs nowhere else is as good as
+unknown there, and does not confirm the first guess about it for ever.
 
 *Agreement*: both directions learn from the product P(i, j) P'(i, j) of their posteriors instead of each from its own,
 without normalisation. A link counts where both directions believe in it. The result is no maximum of either
@@ -24,98 +29,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from m3n.alignment.direction import NOTHING, Direction, Posteriors
 from m3n.alignment.jumps import even_jumps, fitted_jumps
 from m3n.alignment.lexicon import Lexicon
 from m3n.alignment.pairs import Corpus, Lexica
-from m3n.compiled.sweeps.cooccurrence import PackedPairs, collect
-from m3n.compiled.sweeps.translation import Expected, Model, expect
+from m3n.compiled.sweeps.cooccurrence import collect
+from m3n.compiled.sweeps.translation import LeftOut
 from m3n.packed import Threads
 
-
-@dataclass(frozen=True)
-class Direction:
-    """How the words of one language come from those of the other.
-
-    t(g | h) = table(g, h) + rest(h) usual(g); the last entries of arrays with one entry per word and one more are
-    those of unknown words.
-
-    Attributes
-    ----------
-    table : array (types,)
-        What was learnt about words that meet.
-    rest : array (generating words + 1,)
-        How much is left to all words.
-    usual : array (generated words + 1,)
-        How frequent words are.
-    null : array (generated words + 1,)
-        t(generated | null).
-    jumps : array (buckets,)
-        c, empty for Model 1.
-    skip : float
-        Probability of a null.
-    even : float
-        Weight of jumps to all words alike.
-    """
-
-    table: np.ndarray
-    rest: np.ndarray
-    usual: np.ndarray
-    null: np.ndarray
-    jumps: np.ndarray
-    skip: float
-    even: float
-
-    def plain(self) -> Model:
-        """As compiled code has it."""
-        return Model(self.table, self.rest, self.usual, self.null, self.jumps, np.array([self.skip, self.even]))
-
-    def posteriors(self, packed: PackedPairs, slots: np.ndarray, swapped: bool, threads: Threads) -> Posteriors:
-        """The E-step.
-
-        Parameters
-        ----------
-        packed : PackedPairs
-            Sentence pairs.
-        slots : array of int (cells,)
-            Their types.
-        swapped : bool
-            Whether source words come from target words.
-        threads : Threads
-            Who works.
-        """
-        generated = packed.source if swapped else packed.target
-        pairs = len(packed.cells) - 1
-        expected = Expected(np.empty(packed.cells[-1]), np.empty(len(generated)), np.empty(pairs))
-        longest = max(_longest(packed.source_starts), _longest(packed.target_starts))
-        lanes = threads.lanes(packed.cells)
-        found = threads.run(expect, lanes, packed, slots, self.plain(), swapped, longest, expected)
-        return Posteriors(expected, *(np.sum(arrays, axis=0) for arrays in zip(*found, strict=True)))
-
-
-def _longest(starts: np.ndarray) -> int:
-    return int(np.diff(starts).max(initial=1))
-
-
-@dataclass(frozen=True)
-class Posteriors:
-    """What an E-step finds.
-
-    Attributes
-    ----------
-    expected : Expected
-        Probabilities of links and nulls, and log-likelihoods.
-    jumps : array (buckets,)
-        Expected jumps.
-    departures : array (most words + 1, most words + 1)
-        Expected jumps by length of the sentence and place of departure.
-    """
-
-    expected: Expected
-    jumps: np.ndarray
-    departures: np.ndarray
+ALIKE = 0.1  # share of the prior that a word of the same spelling gets: names and numbers are translated by themselves
 
 
 @dataclass(frozen=True)
@@ -132,6 +58,8 @@ class Settings:
         Of each model.
     prior : float
         How many links every word has beforehand.
+    leave_out : bool
+        Whether every sentence pair is explained by what the others have taught.
     skip : float
         Probability of a null.
     even : float
@@ -144,9 +72,18 @@ class Settings:
     joint: bool
     iterations: int
     prior: float
+    leave_out: bool
     skip: float
     even: float
     reach: int
+
+
+class _Side(NamedTuple):
+    """What an E-step and an M-step must know of a direction."""
+
+    swapped: bool
+    group: np.ndarray  # (types,) the generating words
+    tokens: np.ndarray  # the generated words of all sentences
 
 
 class Trainer:
@@ -165,7 +102,7 @@ class Trainer:
 
     Attributes
     ----------
-    directions : tuple of two Direction
+    directions : list of two Direction
         Forward and backward.
     likelihoods : list of (float, float)
         Log-likelihoods of both directions before every iteration.
@@ -173,9 +110,11 @@ class Trainer:
 
     def __init__(self, corpus: Corpus, lexica: Lexica, settings: Settings, threads: Threads):
         self.corpus, self.settings, self.threads = corpus, settings, threads
-        self.owners = corpus.types.owners()
-        both = ((lexica.source, lexica.target), (lexica.target, lexica.source))
-        self.directions = tuple(self._even(*lexicons) for lexicons in both)
+        owners, columns = corpus.types.owners(), corpus.types.columns
+        self.sides = _Side(False, owners, corpus.packed.target), _Side(True, columns, corpus.packed.source)
+        self.alike = lexica.spelled_alike()[owners] == columns
+        self.directions = [self._even(lexica.source, lexica.target), self._even(lexica.target, lexica.source)]
+        self.left = [NOTHING, NOTHING]
         self.likelihoods: list[tuple[float, float]] = []
 
     def _even(self, generating: Lexicon, generated: Lexicon) -> Direction:
@@ -198,32 +137,26 @@ class Trainer:
         for done in range(total):
             if done == self.settings.iterations:
                 jumps = even_jumps(self.settings.reach)
-                self.directions = tuple(replace(direction, jumps=jumps) for direction in self.directions)
+                self.directions = [replace(direction, jumps=jumps) for direction in self.directions]
             self.step()
             if watch is not None:
                 watch(self)
 
     def step(self) -> None:
         """One iteration of both directions."""
-        corpus = self.corpus
-        found = [
-            direction.posteriors(corpus.packed, corpus.slots, swapped, self.threads)
-            for direction, swapped in zip(self.directions, (False, True), strict=True)
-        ]
-        forward, backward = (float(posteriors.expected.values.sum()) for posteriors in found)
-        self.likelihoods.append((forward, backward))
-        if self.settings.joint:
-            np.multiply(found[0].expected.links, found[1].expected.links, out=found[0].expected.links)
-            shared = self._counts(found[0].expected.links)
-            counts = [shared, shared]
-        else:
-            counts = [self._counts(posteriors.expected.links) for posteriors in found]
-        groups = (self.owners, corpus.types.columns)
-        tokens = (corpus.packed.target, corpus.packed.source)
-        self.directions = tuple(
-            _maximised(*each, prior=self.settings.prior)
-            for each in zip(self.directions, found, counts, groups, tokens, strict=True)
+        forward, backward = (
+            direction.posteriors(self.corpus.packed, self.corpus.slots, side.swapped, self.threads, left)
+            for direction, side, left in zip(self.directions, self.sides, self.left, strict=True)
         )
+        self.likelihoods.append((forward.likelihood, backward.likelihood))
+        if self.settings.joint:
+            np.multiply(forward.expected.links, backward.expected.links, out=forward.expected.links)
+            counts = self._counts(forward.expected.links)
+            self._maximise(0, forward, forward.expected.links, counts)
+            self._maximise(1, backward, forward.expected.links, counts)
+        else:
+            for k, found in enumerate((forward, backward)):
+                self._maximise(k, found, found.expected.links, self._counts(found.expected.links))
 
     def _counts(self, links: np.ndarray) -> np.ndarray:
         """Expected links of every type."""
@@ -233,18 +166,19 @@ class Trainer:
         self.threads.run(collect, lanes, corpus.packed, corpus.where, rows, corpus.slots, links, counts)
         return counts
 
-
-def _maximised(
-    direction: Direction, found: Posteriors, counts: np.ndarray, group: np.ndarray, tokens: np.ndarray, prior: float
-) -> Direction:
-    """The M-step of one direction; ``group`` is the generating word of every type."""
-    totals = np.bincount(group, counts, len(direction.rest)) + prior  # 0 for unknown words without a prior
-    shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)
-    null = np.bincount(tokens, found.expected.null, len(direction.null))
-    return replace(
-        direction,
-        table=counts * shares[group],
-        rest=prior * shares,
-        null=(null + prior * direction.usual) / (null.sum() + prior),
-        jumps=fitted_jumps(found.jumps, found.departures, direction.jumps),
-    )
+    def _maximise(self, k: int, found: Posteriors, links: np.ndarray, counts: np.ndarray) -> None:
+        """The M-step of one direction."""
+        before, (_, group, tokens), prior = self.directions[k], self.sides[k], self.settings.prior
+        totals = np.bincount(group, counts, len(before.rest)) + prior
+        shares = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0.0)  # none without links and prior
+        spelled = np.bincount(group, self.alike, len(totals))  # 1 for words that meet one that is spelled alike
+        null = np.bincount(tokens, found.expected.null, len(before.null))
+        self.directions[k] = replace(
+            before,
+            table=(counts + prior * ALIKE * self.alike) * shares[group],
+            rest=prior * (1.0 - ALIKE * spelled) * shares,
+            null=(null + prior * before.usual) / (null.sum() + prior),
+            jumps=fitted_jumps(found.jumps, found.departures, before.jumps),
+        )
+        if self.settings.leave_out:
+            self.left[k] = LeftOut(links, totals)

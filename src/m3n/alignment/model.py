@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from m3n.alignment.em import Direction, Settings, Trainer
+from m3n.alignment.direction import Direction
+from m3n.alignment.em import ALIKE, Settings, Trainer
 from m3n.alignment.pairs import Corpus, Lexica, Types, Words
 from m3n.alignment.statistics import dice_coefficients
 from m3n.compiled.sweeps.cooccurrence import PackedPairs
 from m3n.packed import Threads
 
 LEAST, LEAST_DICE = 1e-6, 0.02  # what is smaller is taken for 0; of 25,000 sentence pairs a third of the types stays
-ALIKE = 0.1  # probability that a word is translated by itself, if the two never met
 Pairs = Sequence[tuple[Words, Words]]
 
 
@@ -144,5 +144,5 @@ def learn(
     corpus = Corpus.index(packed, lexica)
     trainer = Trainer(corpus, lexica, settings, threads)
     trainer.run(watch)
-    model = TranslationModel(lexica, corpus.types, dice_coefficients(corpus, lexica), trainer.directions)
+    model = TranslationModel(lexica, corpus.types, dice_coefficients(corpus, lexica), tuple(trainer.directions))
     return model.pruned(), trainer.likelihoods

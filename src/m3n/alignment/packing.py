@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.alignment.em import Direction
+from m3n.alignment.direction import Direction
 from m3n.alignment.lexicon import Lexicon
 from m3n.alignment.model import TranslationModel
 from m3n.alignment.pairs import SIDES, Lexica, Types

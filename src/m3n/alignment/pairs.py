@@ -70,6 +70,10 @@ class Lexica(NamedTuple):
         """
         return cls(Lexicon.read(source for source, _ in pairs), Lexicon.read(target for _, target in pairs))
 
+    def spelled_alike(self) -> np.ndarray:
+        """For every source word the target word of the same spelling, or ``UNKNOWN``."""
+        return self.target.codes([self.source.words])
+
     def pack(self, pairs: Sequence[tuple[Words, Words]]) -> PackedPairs:
         """Sentence pairs as numbers.
 

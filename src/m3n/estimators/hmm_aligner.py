@@ -47,6 +47,9 @@ class HMMAligner(Declared):
     prior : float
         How many links every word has beforehand, to all words of the other language by their frequencies. Keeps words
         that were seen once from being sure of what they stand beside.
+    leave_one_out : bool
+        Whether, in training, every sentence pair is explained by what the other ones have taught. Without it, words
+        that occur once confirm the first guess about them.
     null : float
         Probability that a word comes from no word of the other sentence.
     smoothing : float
@@ -71,7 +74,8 @@ class HMMAligner(Declared):
         Words, translation tables and jumps.
     likelihoods_ : list of (float, float)
         Log-likelihoods of target sentences given source sentences and the other way round, before every iteration of
-        Model 1 and then of the HMM. Within a model they never fall if neither ``joint`` nor ``prior`` is set.
+        Model 1 and then of the HMM. Without ``joint``, ``prior`` and ``leave_one_out`` this is ordinary EM, and
+        they never fall within a model.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class HMMAligner(Declared):
     joint: bool = True
     iterations: int = 5
     prior: float = 10.0
+    leave_one_out: bool = True
     null: float = 0.1
     smoothing: float = 0.05
     reach: int = 10
@@ -266,7 +271,14 @@ class HMMAligner(Declared):
             if not 0.0 < getattr(self, name) < 1.0:
                 raise ValueError(f"{name} must be between 0 and 1, got {getattr(self, name)}")
         return Settings(
-            self.model == "hmm", self.joint, self.iterations, self.prior, self.null, self.smoothing, self.reach
+            hmm=self.model == "hmm",
+            joint=bool(self.joint),
+            iterations=self.iterations,
+            prior=self.prior,
+            leave_out=bool(self.leave_one_out),
+            skip=self.null,
+            even=self.smoothing,
+            reach=self.reach,
         )
 
     def _pairs(self, X: Any) -> list[tuple[list[str], list[str]]]:
