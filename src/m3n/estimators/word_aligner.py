@@ -131,8 +131,9 @@ class WordAligner(Trained):
         sample_weight : array (pairs,), optional
             How often every pair counts: 2 is the same as the pair twice, 0 leaves it out.
         unlabelled : sequence of (source words, target words), optional
-            More sentence pairs for the model without labels, if it is not given as ``translations``: many thousands
-            make the difference.
+            Other sentence pairs, for the models without labels, if these are not given as ``translations``: many
+            thousands make the difference. Without any, these models learn from X, which they then know better than
+            new text.
 
         Returns
         -------
@@ -224,9 +225,9 @@ class WordAligner(Trained):
 
     def _models_without_labels(self, pairs: list[Pair], unlabelled: Any) -> list[HMMAligner]:
         if self.translations is None:
-            more = [] if unlabelled is None else PairReader().read(unlabelled)
+            text = pairs if unlabelled is None else PairReader().read(unlabelled)
             models = (HMMAligner(n_jobs=self.n_jobs, verbose=self.verbose, **settings) for settings in MODELS)
-            return [model.fit([*more, *pairs]) for model in models]
+            return [model.fit(text) for model in models]
         if unlabelled is not None:
             raise ValueError("unlabelled pairs are for new models without labels; leave out translations, or these")
         if not self._given_models:
