@@ -11,9 +11,7 @@ here in percent. A row is a function of the task that gives the links of all tes
 
 from __future__ import annotations
 
-import gzip
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +19,11 @@ from typing import Any, NamedTuple
 import m3n
 from benchmarks.datasets.base import data_folder
 from m3n.alignment.symmetrize import METHODS, best_links, symmetrize
-from m3n.io import Alignment
+from m3n.io import Alignment, read_alignments, read_parallel
+from m3n.io.parallel import sizes_of
+from m3n.scores import alignment_scores
 
+MANY = 100  # links of a word: no bound
 FIRST = 100  # test pairs that aligners may learn from
 Pair = tuple[list[str], list[str]]
 Links = list[list[tuple[int, int]]]
@@ -38,11 +39,16 @@ class Annotated(NamedTuple):
         """Without the first ones."""
         return Annotated(self.pairs[first:], self.alignments[first:])
 
+    def up_to(self, first: int) -> Annotated:
+        """The first ones alone."""
+        return Annotated(self.pairs[:first], self.alignments[:first])
+
 
 class Task(NamedTuple):
-    """What there is to learn from, and to test on."""
+    """What there is to learn from, without and with links, and to test on."""
 
     train: list[Pair]
+    labelled: Annotated
     tests: dict[str, Annotated]
 
 
@@ -60,50 +66,32 @@ def run() -> dict[str, Any]:
 def toy() -> Task:
     """Sentence pairs that we make ourselves."""
     train, test = m3n.datasets.parallel_sentences(2000, 200)
-    return Task(train.pairs, {"test": Annotated(test.pairs, test.alignments)})
+    known = Annotated(test.pairs, test.alignments)
+    return Task(train.pairs, known.up_to(FIRST), {"test": known.after(FIRST)})
 
 
 def hansards(folder: Path) -> Task:
     """English and French."""
     trial, test = (annotated(folder, name) for name in ("trial", "test"))
     tests = {"trial": trial, f"test without {FIRST}": test.after(FIRST), "test": test}
-    return Task(pairs_of(folder, "unlabelled25k"), tests)
+    return Task(pairs_of(folder, "unlabelled25k"), test.up_to(FIRST), tests)
 
 
 def pairs_of(folder: Path, name: str) -> list[Pair]:
     """Sentence pairs of two files, a sentence per line."""
-    source, target = (_lines(folder / f"{name}.{language}.gz") for language in "ef")
-    return [(e.split(), f.split()) for e, f in zip(source, target, strict=True)]
+    return read_parallel(folder / f"{name}.e.gz", folder / f"{name}.f.gz")[0]
 
 
 def annotated(folder: Path, name: str) -> Annotated:
-    """Sentence pairs with their links: lines of a sentence, two words, all counted from 1, and S or P."""
+    """Sentence pairs with their links."""
     pairs = pairs_of(folder, name)
-    found: defaultdict[tuple[int, str], set[tuple[int, int]]] = defaultdict(set)
-    for line in _lines(folder / f"{name}.wa.nonullalign.gz"):
-        sentence, i, j, kind = line.split()
-        found[int(sentence) - 1, kind].add((int(i) - 1, int(j) - 1))
-    alignments = [Alignment(frozenset(found[k, "S"]), frozenset(found[k, "P"])) for k in range(len(pairs))]
-    return Annotated(pairs, alignments)
-
-
-def _lines(path: Path) -> list[str]:
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return file.read().splitlines()
-
-
-def error_rate(links: Links, alignments: list[Alignment]) -> float:
-    """AER in percent."""
-    right = total = 0
-    for found, gold in zip(map(set, links), alignments, strict=True):
-        right += len(found & gold.sure) + len(found & (gold.sure | gold.possible))
-        total += len(found) + len(gold.sure)
-    return 100.0 * (1.0 - right / total)
+    return Annotated(pairs, read_alignments(folder / f"{name}.wa.nonullalign.gz", sizes_of(pairs)))
 
 
 def scored(task: Task, seconds: float, predict: Callable[[list[Pair]], Links]) -> dict[str, float]:
     """The figures of one aligner."""
-    rates = {name: error_rate(predict(test.pairs), test.alignments) for name, test in task.tests.items()}
+    found = {name: alignment_scores(test.alignments, predict(test.pairs)) for name, test in task.tests.items()}
+    rates = {name: 100.0 * scores.aer for name, scores in found.items()}
     return {"seconds": seconds, **rates}
 
 
@@ -120,10 +108,11 @@ def model_1(task: Task) -> dict[str, Any]:
 
 
 def hmm(task: Task) -> dict[str, Any]:
-    """The HMM, likewise; and what the prior and letters that are as they are do."""
+    """The HMM, likewise; and what the prior, the letters that count and capital letters do."""
     return (
         directions("HMM", task)
         | agreement("HMM, joint", task)
+        | agreement("HMM, joint, first 5 letters of words", task, letters=5)
         | agreement("HMM, joint, without prior", task, prior=0.0)
         | agreement("HMM, joint, with capital letters", task, lowercase=False)
     )
@@ -165,4 +154,33 @@ def directions(name: str, task: Task, **settings: Any) -> dict[str, Any]:
     return {f"{name}, {way}": scored(task, seconds, predict) for way, predict in ways.items()}
 
 
-ROWS: tuple[Callable[[Task], dict[str, Any]], ...] = (model_1, hmm, with_test_text)
+def with_links(task: Task) -> dict[str, Any]:
+    """Aligners that learn from links, on the same models without labels."""
+    models = m3n.WordAligner().fit([(["a"], ["b"])] * 2, [[(0, 0)]] * 2, unlabelled=task.train).translations_
+    ways: dict[str, dict[str, Any]] = {
+        "matching": {},
+        "matching, one link per word": {"fertility": 1},
+        "matching, features of the joint HMM alone": {"translations": models[:1]},
+        "chain of jumps": {"structure": "chain"},
+        "chain of jumps, CRF": {"structure": "chain", "objective": "crf"},
+        "words by themselves": {"structure": "words"},
+        "words by themselves, CRF": {"structure": "words", "objective": "crf"},
+        "every link by itself": {"fertility": MANY},
+        "matching, possible links learnt too": {"possible": 1.0},
+    }
+    found = {}
+    for name, settings in ways.items():
+        fit(task.labelled.up_to(2), **{"translations": models} | settings)  # machine code is loaded
+        begin = time.perf_counter()
+        aligner = fit(task.labelled, **{"translations": models} | settings)
+        seconds = time.perf_counter() - begin
+        found[f"with links: {name}"] = scored(task, seconds, aligner.predict) | {"gap": aligner.certificate_.gap}
+    return found
+
+
+def fit(data: Annotated, **settings: Any) -> m3n.WordAligner:
+    """Trained on labelled pairs."""
+    return m3n.WordAligner(**settings).fit(data.pairs, data.alignments)
+
+
+ROWS: tuple[Callable[[Task], dict[str, Any]], ...] = (model_1, hmm, with_test_text, with_links)

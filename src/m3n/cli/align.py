@@ -13,7 +13,12 @@ from m3n.cli.alignments import Links, Written, load_translations, write_links
 from m3n.cli.options import console
 from m3n.io.parallel import Pair
 
-TRAINING = {"model": "kind", "joint": "no-joint", "iterations": "iterations"}  # settings, and their options
+TRAINING = {
+    "model": "kind",
+    "joint": "no-joint",
+    "iterations": "iterations",
+    "letters": "letters",
+}  # settings, and their options
 
 
 @dataclass(frozen=True)

@@ -275,6 +275,9 @@ def align(
         bool, typer.Option("--joint/--no-joint", help="Both directions learn to agree, or each for itself.")
     ] = True,
     iterations: Annotated[int | None, typer.Option(help="Of EM, for each model. Default: 5.", min=1)] = None,
+    letters: Annotated[
+        int | None, typer.Option(help="Compare words by so many first letters: for little text. Default: all.", min=1)
+    ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="The least probability of a link. More of it, fewer links.", min=0.0, max=1.0)
     ] = None,
@@ -302,7 +305,8 @@ def align(
 
     check_outputs(output=output, model=model)
     settings = {
-        "model": kind, "joint": None if joint else False, "iterations": iterations, "threshold": threshold,
+        "model": kind, "joint": None if joint else False, "iterations": iterations, "letters": letters,
+        "threshold": threshold,
         "n_jobs": jobs,
     }  # fmt: skip
     with blaming("align"):
