@@ -13,12 +13,8 @@ from m3n.cli.alignments import Links, Written, load_translations, write_links
 from m3n.cli.options import console
 from m3n.io.parallel import Pair
 
-TRAINING = {
-    "model": "kind",
-    "joint": "no-joint",
-    "iterations": "iterations",
-    "letters": "letters",
-}  # settings, and their options
+# settings of training, and their options
+TRAINING = {"model": "kind", "joint": "no-joint", "iterations": "iterations", "letters": "letters"}
 
 
 @dataclass(frozen=True)

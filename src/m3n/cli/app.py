@@ -306,8 +306,7 @@ def align(
     check_outputs(output=output, model=model)
     settings = {
         "model": kind, "joint": None if joint else False, "iterations": iterations, "letters": letters,
-        "threshold": threshold,
-        "n_jobs": jobs,
+        "threshold": threshold, "n_jobs": jobs,
     }  # fmt: skip
     with blaming("align"):
         written = Written(output_format, confidence, json=json)
