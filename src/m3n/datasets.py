@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.io.alignments import Alignment
+from m3n.io.alignments import Alignment, Link
 
 ONE_MORE, SAME = 0.65, 0.25  # probabilities of the next digit; the rest is spread over all ten
 
@@ -149,21 +149,26 @@ def _word(random: np.random.Generator) -> str:
 def _sentence_pair(
     nouns: list[Entry], adjectives: list[Entry], random: np.random.Generator
 ) -> tuple[list[str], list[str], Alignment]:
-    source, target, sure, possible = list[str](), list[str](), set(), set()
+    source, target = list[str](), list[str]()
+    sure, possible = set[Link](), set[Link]()
     for _ in range(random.integers(2, 7)):
         noun = _name(random) if random.random() < NAME else _drawn(nouns, random)
-        phrase = [_drawn(adjectives, random)] if random.random() < ADJECTIVE else []
+        adjective = _drawn(adjectives, random) if random.random() < ADJECTIVE else None
+        source += [word for word, _ in (adjective, noun)] if adjective else [noun[0]]
         if random.random() < PARTICLE:
+            possible.add((len(source) - 1, len(target)))
             target.append(str(random.choice(PARTICLES)))
-            possible.add((len(source) + len(phrase), len(target) - 1))
-        for place, (_, translation) in zip((len(source) + len(phrase), len(source)), [noun, *phrase], strict=False):
-            if place < len(source) + len(phrase) and random.random() < DROPPED:
-                continue  # adjectives alone: a sentence is never empty
-            for word in translation:
-                sure.add((place, len(target)))
-                target.append(word)
-        source += [word for word, _ in [*phrase, noun]]
+        sure |= _translated(noun, len(source) - 1, target)
+        if adjective and random.random() >= DROPPED:
+            sure |= _translated(adjective, len(source) - 2, target)
     return source, target, Alignment(frozenset(sure), frozenset(possible))
+
+
+def _translated(entry: Entry, place: int, target: list[str]) -> set[Link]:
+    """Add the translation of a word to the target; its links."""
+    first, (_, words) = len(target), entry
+    target += words
+    return {(place, j) for j in range(first, len(target))}
 
 
 def _drawn(entries: list[Entry], random: np.random.Generator) -> Entry:

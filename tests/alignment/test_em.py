@@ -103,13 +103,11 @@ def test_model_1_with_dense_matrices(joint, prior, leave_out, pairs):
 
 @given(corpora)
 def test_translations_of_a_word_sum_to_one(pairs):
-    for direction in trained(pairs, prior=1.0, joint=True).directions:
+    trainer = trained(pairs, prior=1.0, joint=True)
+    for direction, side in zip(trainer.directions, trainer.sides, strict=True):
         assert direction.rest[-1] == 1.0  # an unknown word may be translated by all words, as frequent as they are
         assert direction.null.sum() == pytest.approx(1.0)
-    forward = trained(pairs, prior=1.0, joint=True).directions[0]
-    types = Corpus.index(Lexica.read(pairs).pack(pairs), Lexica.read(pairs)).types
-    sums = np.bincount(types.owners(), forward.table) + forward.rest[:-1]
-    np.testing.assert_allclose(sums, 1.0)
+        np.testing.assert_allclose(np.bincount(side.group, direction.table) + direction.rest[:-1], 1.0)
 
 
 @given(corpora)
@@ -126,8 +124,8 @@ def test_words_that_occur_once_do_not_confirm_themselves():
     pairs = [(["a", "b"], ["A", "B"]), (["b", "c"], ["B", "C"]), (["a", "c"], ["A", "C"]), (["x", "y"], ["X", "Y"])]
     plain, left = (trained(pairs, joint=True, prior=0.1, leave_out=leave_out, iterations=20) for leave_out in (0, 1))
     sure, even = (trainer.directions[0].table[-4:] for trainer in (plain, left))
-    assert sure.max() > 0.9  # the first guess of the HMM, that order is kept, has become a certainty
-    assert even.max() < sure.max()
+    assert sure[1:3].max() < 1e-5  # the first guess of the HMM, that order is kept, has become a certainty
+    assert even[1:3].min() > 1e-3
 
 
 @pytest.mark.parametrize("joint", [False, True])
