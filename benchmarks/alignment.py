@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import m3n
 from benchmarks.datasets.base import data_folder
-from m3n.alignment.symmetrize import METHODS, best_links, symmetrize
+from m3n.alignment.symmetrization import METHODS, best_links, symmetrize
 from m3n.io import Alignment, read_alignments, read_parallel
 from m3n.io.parallel import sizes_of
 from m3n.scores import alignment_scores

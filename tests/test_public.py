@@ -23,7 +23,7 @@ NAMES = {
     "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective",
-    "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load",
+    "alignment", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load",
     "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 }  # fmt: skip
 

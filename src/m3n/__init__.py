@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from m3n import callbacks, checks, datasets, features, grammars, io, losses, reports, scores, solvers, structures
+    from m3n import (
+        alignment,
+        callbacks,
+        checks,
+        datasets,
+        features,
+        grammars,
+        io,
+        losses,
+        reports,
+        scores,
+        solvers,
+        structures,
+    )
     from m3n.comparison import Comparison, compare
     from m3n.estimators import (
         ConstituencyParser,
@@ -67,17 +80,17 @@ _HOME = {
     "report": "m3n.reports",
 }
 _MODULES = (
-    "callbacks", "checks", "datasets", "features", "grammars", "io", "losses", "reports", "scores", "solvers",
-    "structures",
+    "alignment", "callbacks", "checks", "datasets", "features", "grammars", "io", "losses", "reports", "scores",
+    "solvers", "structures",
 )  # fmt: skip
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
     "HMMAligner", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
-    "Status", "WordAligner", "WrongObjective", "callbacks", "checks", "compare", "datasets", "excessive_gap",
-    "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores",
-    "solvers", "structures",
+    "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks", "compare", "datasets",
+    "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path", "report",
+    "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

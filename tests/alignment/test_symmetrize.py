@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from m3n.alignment.symmetrize import METHODS, best_links, symmetrize
+from m3n.alignment.symmetrization import METHODS, best_links, symmetrize
 
 # . x .  forward (a column has one link)    x . .  backward (a row has one link)
 # x . .                                     x . .

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import m3n
-from m3n.alignment.symmetrize import METHODS, best_links, symmetrize
+from m3n.alignment.symmetrization import METHODS, best_links, symmetrize
 from m3n.cli.alignments import Links, Written, load_translations, write_links
 from m3n.cli.options import console
 from m3n.io.parallel import Pair

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from m3n.alignment.features import Evidence, link_features, word_features
 from m3n.alignment.grid import Grid
-from m3n.alignment.symmetrize import METHODS, symmetrize
+from m3n.alignment.symmetrization import METHODS, symmetrize
 from m3n.estimators.alignments import LinkPrices, Pair, PairReader, Pairs, link_prices, read_links
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
