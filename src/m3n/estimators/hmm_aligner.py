@@ -252,6 +252,8 @@ class HMMAligner(Declared):
             raise ValueError(f"model={self.model!r} is not available; choose one of {MODELS}")
         if self.iterations < 1 or self.reach < 1:
             raise ValueError(f"iterations and reach must be at least 1, got {self.iterations} and {self.reach}")
+        if not 0.0 < self.threshold <= 1.0:
+            raise ValueError(f"threshold must be above 0 and at most 1, got {self.threshold}")
         if not 0.0 <= self.prior < math.inf:
             raise ValueError(f"prior must not be negative, got {self.prior}")
         for name in ("null", "smoothing"):
