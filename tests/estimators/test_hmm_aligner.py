@@ -138,6 +138,7 @@ def test_conventions_of_scikit_learn():
         ({"iterations": 0}, "iterations and reach must be at least 1, got 0 and 10"),
         ({"null": 0.0}, "null must be between 0 and 1, got 0.0"),
         ({"smoothing": 1.0}, "smoothing must be between 0 and 1, got 1.0"),
+        ({"threshold": 0.0}, "threshold must be above 0 and at most 1, got 0.0"),
         ({"prior": -1.0}, "prior must not be negative, got -1.0"),
         ({"prior": float("nan")}, "prior must not be negative, got nan"),
     ],

@@ -265,6 +265,8 @@ class HMMAligner(Declared):
             raise ValueError(f"iterations and reach must be at least 1, got {self.iterations} and {self.reach}")
         if self.letters is not None and self.letters < 1:
             raise ValueError(f"letters must be at least 1, or None for whole words, got {self.letters}")
+        if not 0.0 < self.threshold <= 1.0:
+            raise ValueError(f"threshold must be above 0 and at most 1, got {self.threshold}")
         if not 0.0 <= self.prior < math.inf:
             raise ValueError(f"prior must not be negative, got {self.prior}")
         for name in ("null", "smoothing"):

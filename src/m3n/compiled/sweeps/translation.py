@@ -12,6 +12,8 @@ m_j is divided by its sum at every word, so nothing underflows, and the logarith
 What follows after word j depends on the place alone, so there is one backward weight per place. Long jumps share
 their c: jumps are in 2 W + 1 *buckets*, cut off at -W and W.
 
+In training, t may leave out what the sentence pair itself has taught (``LeftOut``).
+
 Cost per sentence pair: O(I J) for Model 1, O(I^2 J) for the HMM.
 
 Vogel, Ney, Tillmann, "HMM-based word alignment in statistical translation" (COLING 1996); Och, Ney, "A systematic
@@ -47,7 +49,7 @@ class LeftOut(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """Posterior probabilities under one direction, and the jumps to expect."""
+    """Posterior probabilities under one direction."""
 
     links: np.ndarray  # (cells,)
     null: np.ndarray  # (generated tokens,)
