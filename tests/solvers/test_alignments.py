@@ -57,7 +57,7 @@ SOME = {
     "matching, some links": ["sequential_dual", "excessive_gap", "smo"],
     "matching, (2, 2)": ["sequential_dual", "excessive_gap", "extragradient", "exponentiated_gradient", "bmrm"],
     "one to many": ["sequential_dual", "excessive_gap", "smo"],
-    "chain": ["sequential_dual", "excessive_gap", "online"],
+    "chain": ["sequential_dual", "excessive_gap"],
 }
 
 

@@ -22,7 +22,7 @@ class TestMatching(StructureTemplate):
 
 class TestFertileMatching(StructureTemplate):
     instances = alignments(
-        lambda draw, sizes, allowed: Matching(sizes, draw(st.sampled_from(FERTILITIES[1:])), allowed)
+        lambda draw, sizes, allowed: Matching(sizes, draw(st.sampled_from(FERTILITIES[1:])), allowed), most=2
     )
 
 
