@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from m3n import MissingOracle, WrongObjective, minimize
 from m3n.checks import check_problem
@@ -57,7 +58,7 @@ SOME = {
     "matching, some links": ["sequential_dual", "excessive_gap", "smo"],
     "matching, (2, 2)": ["sequential_dual", "excessive_gap", "extragradient", "exponentiated_gradient", "bmrm"],
     "one to many": ["sequential_dual", "excessive_gap", "smo"],
-    "chain": ["sequential_dual", "excessive_gap", "online"],
+    "chain": ["sequential_dual", "excessive_gap"],
 }
 
 
@@ -167,14 +168,16 @@ def test_excessive_gap_keeps_its_invariant_and_bound(name, center):
 
 
 @pytest.mark.parametrize("name", ["matching", "matching, (2, 2)"])
-def test_the_certificate_comes_out_again(name):
-    """J and D written out, D from a distribution over outputs that has the weights of the dual point."""
+@pytest.mark.parametrize("mu", [1e-6, 0.1, 5.0])
+def test_smoothed_answers_are_dual_points(name, mu, random):
+    """A distribution over outputs has the features and the loss of the answer, and so its D."""
     problem, (known, _) = problem_of(name), optimum_of(name)
-    result = minimize(problem, tol=1e-4)
-    assert result.converged
-    assert result.certificate.primal == pytest.approx(known.primal(result.w), abs=1e-12)
-    assert result.certificate.dual <= known.dual(known.solve()) + 1e-9
-    assert known.dual(known.solve()) <= known.primal(result.w) + 1e-9
+    answer = problem.soft(random.normal(size=problem.dim), mu)
+    sums = (known.owner == np.arange(problem.n)[:, None]).astype(float)
+    wanted = np.concatenate([answer.vector, [answer.loss], np.full(problem.n, 1.0 / problem.n)])
+    alpha, distance = nnls(np.vstack([known.psi.T, known.ell, sums]), wanted)
+    assert distance < 1e-9
+    assert problem.dual(answer.vector / problem.lam, answer.loss) == pytest.approx(known.dual(alpha), abs=1e-7)
 
 
 @pytest.mark.parametrize(("name", "solver"), [("matching", SequentialDual()), ("matching", ExcessiveGap())])
@@ -203,7 +206,7 @@ def test_slack_rescaling(name):
             best = np.mean([max(products[known.owner == i].max(), 0.0) for i in range(structure.n)])
             assert problem.hard(w).value == pytest.approx(best)
     if name == "matching":
-        assert minimize(problem, tol=1e-2).converged
+        assert minimize(problem, tol=0.5).converged
 
 
 @pytest.mark.parametrize("solver", [ExcessiveGap(), SequentialDual(), SMO()])

@@ -22,7 +22,7 @@ class TestMatching(StructureTemplate):
 
 class TestFertileMatching(StructureTemplate):
     instances = alignments(
-        lambda draw, sizes, allowed: Matching(sizes, draw(st.sampled_from(FERTILITIES[1:])), allowed)
+        lambda draw, sizes, allowed: Matching(sizes, draw(st.sampled_from(FERTILITIES[1:])), allowed), most=2
     )
 
 
@@ -86,7 +86,6 @@ def test_max_oracle_agrees_with_linear_programmes(fertility, ties, random):
     values, packed = structure.hard(theta)
     expected = [by_programme(structure.own(theta, i), size, fertility) for i, size in enumerate(sizes)]
     np.testing.assert_allclose(values, expected, atol=1e-9)
-    assert {True, False} >= set(np.isfinite(expected))
     np.testing.assert_allclose(structure.score(theta, packed)[np.isfinite(values)], values[np.isfinite(values)])
 
 

@@ -6,8 +6,10 @@ the null part of its word, which therefore counts once for each free slot; a lin
     sum over links of theta_ij + sum_i free_i s_i + sum_j free_j t_j
 
 theta = (link (pairs, 1), source null (rows, 1), target null (columns, 1)). Cost of the max-oracle: one shortest path
-per slot of a source word, O(pairs) each at most, see ``oracles.matching``. To count outputs is #P-hard (the permanent),
-so there is no exp-oracle, and no CRF.
+per slot of a source word, O(pairs) each at most, see ``oracles.matching_paths``. To count outputs is #P-hard (the
+permanent), so there is no exp-oracle, and no CRF. Methods that smooth the maximum take the entropy of the means of
+links and of free slots as their prox, see ``oracles.matching_soft``; its diameter has a closed form if all links are
+allowed, and that is a bound if not.
 
 Since a null part counts several times with larger fertilities, let losses count links then: ``PartLoss(arrays=[0])``.
 """

@@ -249,17 +249,7 @@ def _soft_row(t, states, null, jumps, mu, work):
         _add_terms(work.terms[t, k], states, inverse, tops, totals)
     _pad(target, 0, reach)
     _pad(target, reach + states, states + last)
-    return _decide(
-        states,
-        null,
-        mu,
-        work.links,
-        tops,
-        totals,
-        scores[reach:],
-        target[reach:],
-        (work.stay[t], work.go[t], work.scale[t]),
-    )
+    return _decide(t, states, reach, null, mu, work)
 
 
 @borrowing
@@ -278,12 +268,13 @@ def _add_terms(terms, states, inverse, tops, totals):
 
 
 @borrowing
-def _decide(states, null, mu, links, tops, totals, scores, target, shares):
+def _decide(t, states, reach, null, mu, work):
     """Null parts against links: scores of states after a row, moved to a maximum of 0, and probabilities; the move."""
-    (stay, go, scale), inverse, move = shares, 1.0 / mu, -np.inf
+    stay, go, scale, totals, inverse, move = work.stay[t], work.go[t], work.scale[t], work.totals, 1.0 / mu, -np.inf
+    scores, target = work.cold[t, reach : reach + states], work.cold[t + 1, reach : reach + states]
     for y in range(states):
         scale[y] = 1.0 / totals[y] if totals[y] > 0.0 else 0.0
-        kept, linked = scores[y] + null, links[y] + tops[y] + mu * log_above_one(totals[y])
+        kept, linked = scores[y] + null, work.links[y] + work.tops[y] + mu * log_above_one(totals[y])
         top = max(kept, linked, LEAST)
         stay[y], go[y] = exp((kept - top) * inverse), exp((linked - top) * inverse)
         total = stay[y] + go[y]

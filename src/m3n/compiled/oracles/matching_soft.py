@@ -12,8 +12,9 @@ Every term is at least 0. In units of mu, with multipliers u - 1 of rows and v -
 
 phi_ij = m_ij, or e_ij + 1 where the bound 1 is reached, which only happens if both c and d are larger. The best v for a
 given u is a logarithm of a sum, column by column (a bound that is reached leaves a sum over the others), and so is the
-best u for a given v: to take turns is Sinkhorn's algorithm, which needs more turns the smaller mu is, without a limit.
-So G(u) = min_v G(u, v) is minimised by Newton's method:
+best u for a given v: to take turns is Sinkhorn's algorithm, which needs more turns the smaller mu is, without a limit
+(20 by 25 normal scores to 1e-9 mu: 45 turns at mu = 1, 80 at 0.3, more than 1400 at 0.1). So Newton's method minimises
+G(u) = min_v G(u, v):
 
     gradient_i = c - sum_j m_ij - s_i,     S = diag(excess_i + sum_k w_ik) - w,
     w_ik = sum_j m_ij m_kj / D_j,   excess_i = s_i + sum_j m_ij t_j / D_j,   D_j = sum_i m_ij + t_j.
