@@ -240,3 +240,13 @@ def test_settings_that_make_no_sense_are_refused(saved, tmp_path):
         model_file.write(tmp_path / "broken", kind, meta | {"model": model}, tensors)
         with pytest.raises(model_file.ModelFileError, match="is damaged"):
             m3n.load(tmp_path / "broken")
+
+
+def test_words_that_begin_alike_are_one():
+    pairs = [(["house"], ["maison"]), (["houses"], ["maisons"]), (["the", "house"], ["la", "maison"])]
+    aligner = m3n.HMMAligner(letters=4, n_jobs=1).fit(pairs)
+    assert aligner.frequencies([(["houses", "the"], ["maisonnette", "la"])])[0][0].tolist() == [3, 1]
+    same, other = aligner.translation([(["house"], ["maison"]), (["houseboat"], ["maisonnette"])])
+    assert all(np.array_equal(a, b) for a, b in zip(same, other, strict=True))
+    with pytest.raises(ValueError, match="letters must be at least 1"):
+        m3n.HMMAligner(letters=0).fit(pairs)
