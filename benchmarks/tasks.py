@@ -54,6 +54,26 @@ picture = np.random.default_rng(0).random((6, 6))
 X, y = [m3n.grid_graph(picture)] * 3, [(picture > 0.5).astype(int)] * 3
 m3n.GraphLabeler(lam=0.01).fit(X, y).predict(X)
 """,
+    "dependencies": """
+import m3n
+X = [[("dogs", "NOUN"), ("bark", "VERB")], [("big", "ADJ"), ("dogs", "NOUN"), ("bark", "VERB")]] * 10
+y = [[(2, "nsubj"), (0, "root")], [(2, "amod"), (3, "nsubj"), (0, "root")]] * 10
+for order in (1, 2):
+    m3n.DependencyParser(bits=14, order=order).fit(X, y).predict(X)
+""",
+    "phrases": """
+import m3n
+y = ["(S (NP (DT the) (NN dog)) (VP (VBZ barks)))", "(S (NP (NNS dogs)) (VP (VBP bark)))"] * 10
+X = [tree.words() for tree in map(m3n.io.ParseTree.of, y)]
+m3n.ConstituencyParser().fit(X, y).predict(X)
+""",
+    "alignment": """
+import m3n
+text, labelled = m3n.datasets.parallel_sentences(40, 20, words=20)
+aligner = m3n.WordAligner().fit(labelled.pairs, labelled.alignments, unlabelled=text.pairs)
+aligner.predict(labelled.pairs)
+aligner.predict_marginals(labelled.pairs)
+""",
     "command": COLUMNS
     + """
 m3n("train", "data.txt", "-m", "x.m3n", "--quiet")

@@ -144,6 +144,7 @@ def blocks(path):
         "docs/index.md",
         "docs/choosing.md",
         "docs/parsing.md",
+        "docs/alignment.md",
         "docs/comparing.md",
         "docs/decoding.md",
         "docs/extending.md",
