@@ -48,6 +48,16 @@ def parser(request, data):
     return m3n.ConstituencyParser(features=request.param, **SETTINGS).fit(*data)
 
 
+@pytest.mark.parametrize(
+    ("features", "objective", "strength"),
+    [("rules", "margin", 1.0), ("rules", "crf", 1.0), ("spans", "margin", 15.0), ("spans", "crf", 8.0)],
+)
+def test_the_usual_strength(features, objective, strength, data):
+    X, y = data[0][:10], data[1][:10]
+    parser = m3n.ConstituencyParser(features=features, objective=objective, rare_words=1, rtol=0.5, n_jobs=1)
+    assert parser.fit(X, y).lam_ == pytest.approx(strength / 10)
+
+
 def test_trees_are_found(parser, data):
     X, y = sentences(np.random.default_rng(1), 30)
     assert parser.certificate_.gap <= 1e-2

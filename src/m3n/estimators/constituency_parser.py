@@ -31,6 +31,7 @@ CHOICES = ("refuse", "nearest")
 SURFACE = ("begin_coef_", "split_coef_", "end_coef_", "span_coef_")
 SPURIOUS = 0.5  # price of a spurious span, where missed ones cost 1
 STRENGTHS = {"spans": 15.0, "rules": 1.0}  # lam in units of 1/n
+CRF_STRENGTHS = STRENGTHS | {"spans": 8.0}
 HIDDEN = 0.01  # what a right tag is worth beside a right span, where trees must be as near as possible
 
 
@@ -63,8 +64,8 @@ class ConstituencyParser(Trained):
         What ``predict`` looks for: the tree with the highest score, or the tree with the least expected number of
         missed and spurious spans under exp(score).
     lam : float or None
-        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 15/n with "spans" and 1/n with "rules".
-        The sum of sample weights, if there are any, takes the place of n.
+        Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n with "rules", 15/n with "spans",
+        or 8/n if these make a CRF. The sum of sample weights, if there are any, takes the place of n.
     loss : {"hamming", "normalized_hamming"} or Loss
         Loss of every objective but "crf". "hamming": 1 for a missed labelled span and for a wrong tag, 1/2 for a
         spurious span, as there are more trees with many spans than with few; "normalized_hamming": the same divided by
@@ -248,7 +249,7 @@ class ConstituencyParser(Trained):
         return bound + losses.SpanLoss(spurious=SPURIOUS, normalized=self.loss == "normalized_hamming")
 
     def _usual_strength(self) -> float:
-        return STRENGTHS[self.features]
+        return (CRF_STRENGTHS if self.objective == "crf" else STRENGTHS)[self.features]
 
     def _read(self, reader: TreeReader, X: Any, y: Any) -> Examples:
         sentences = read_sentences(X)
