@@ -2,18 +2,8 @@
 
 import gzip
 
-import pytest
-
-from benchmarks.alignment import Annotated, Task, agreement, annotated, error_rate, toy, with_test_text
+from benchmarks.alignment import Task, agreement, annotated, toy, with_test_text
 from m3n.io import Alignment
-
-
-def test_error_rate_by_hand():
-    """5 links found, 2 of 3 sure ones among them and 1 possible one: 1 - (2 + 3) / (5 + 3)."""
-    gold = [Alignment(frozenset({(0, 0), (1, 1)}), frozenset({(0, 1)})), Alignment(frozenset({(0, 0)}))]
-    found = [[(0, 0), (0, 1), (2, 2)], [(0, 0), (1, 0)]]
-    assert error_rate(found, gold) == pytest.approx(100.0 * (1.0 - 5 / 8))
-    assert error_rate([sorted(each.sure) for each in gold], gold) == 0.0
 
 
 def test_files_of_links(tmp_path):
@@ -24,12 +14,12 @@ def test_files_of_links(tmp_path):
     found = annotated(tmp_path, "dev")
     assert found.pairs == [(["a", "b"], ["A"]), (["c"], ["C", "D"])]
     assert found.alignments == [Alignment(frozenset({(0, 0)}), frozenset({(1, 0)})), Alignment(frozenset({(0, 1)}))]
-    assert found.after(1).pairs == found.pairs[1:]
+    assert found.after(1).pairs == found.pairs[1:] and found.up_to(1).alignments == found.alignments[:1]
 
 
 def test_rows_on_toy_languages():
     task = toy()
-    task = Task(task.train[:300], {name: Annotated(*test) for name, test in task.tests.items()})
+    task = Task(task.train[:300], task.labelled, task.tests)
     found = agreement("joint", task) | with_test_text(task)
     assert len(found) == 2
     for figures in found.values():

@@ -25,6 +25,7 @@ def few(tmp_path, monkeypatch):
     monkeypatch.setenv("M3N_COMPILE_PROCESSES", "2")
     monkeypatch.setattr("m3n.cli.warmup.listed", lambda: listed)
     monkeypatch.setattr(ahead, "listed", lambda: listed)
+    monkeypatch.setattr(progress, "expected", set())  # other tests in this process may have left some
     store.folder.cache_clear()
     yield tmp_path
     store.folder.cache_clear()

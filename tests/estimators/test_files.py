@@ -188,5 +188,5 @@ def test_names_of_sizes_agree():
         assert others <= {
             "lengths", "scored", "rules", "rule_classes", "begins", "splits", "ends", "spans", "phrases", "arc weights",
             "label weights", "sibling weights", "grandchild weights", "filter weights", "kinds", "kinds and one",
-            "listed",
+            "listed", "word attributes", "distances",
         }  # fmt: skip
