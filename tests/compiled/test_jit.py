@@ -256,6 +256,12 @@ for need in progress.asked:
 """
 
 
+def test_all_types_of_the_list_can_be_read():
+    """Else they would not be compiled beforehand."""
+    for need in ahead.needs("all"):
+        assert text_of(types_of(need.types)) == need.types
+
+
 def fit(package, weights, **environment):
     """Fit in a new process; how much was compiled, what was asked for, the weights."""
     known = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{Path(__file__).parents[2]}", **environment}

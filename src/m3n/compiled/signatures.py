@@ -9,7 +9,10 @@ from typing import Any
 
 from numba import types
 
-NUMBERS = {name: getattr(types, name) for name in ("boolean", "int32", "int64", "uint8", "uint64", "float64")}
+NUMBERS = {
+    name: getattr(types, name)
+    for name in ("boolean", "int16", "int32", "int64", "uint8", "uint32", "uint64", "float32", "float64")
+}
 
 
 def text_of(kinds: tuple[Any, ...]) -> str:
