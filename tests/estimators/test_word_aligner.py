@@ -151,6 +151,14 @@ def test_probabilities_of_links(fitted, labelled):
         fitted.predict_marginals(X, temperature=0.0)
 
 
+def test_predictions_do_not_depend_on_what_is_looked_at_together(fitted, labelled, monkeypatch):
+    X, _ = labelled[1]
+    links, shares = fitted.predict(X), fitted.predict_marginals(X)
+    monkeypatch.setattr("m3n.estimators.word_aligner.AT_ONCE", 60)
+    assert fitted.predict(X) == links
+    assert all(np.allclose(a, b) for a, b in zip(fitted.predict_marginals(X), shares, strict=True))
+
+
 def test_solvers_agree(hmm, labelled):
     X, y = labelled[0][0][:15], labelled[0][1][:15]
     solvers = ("auto", BlockFrankWolfe(), BMRM(), StructSVM(), SMO(), ExcessiveGap(), Extragradient())

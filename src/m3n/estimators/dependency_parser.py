@@ -34,6 +34,7 @@ from m3n.features import Codes, Stack
 from m3n.features.arcs import ArcTemplates, arc_codes, grandchild_codes, label_codes, sibling_codes
 from m3n.features.words import WordTable
 from m3n.packed import Threads
+from m3n.packed.ragged import batches
 from m3n.scores import attachment_scores
 from m3n.structures import Arcs, NonProjectiveTree, Parts, ProjectiveTree, k_best
 
@@ -388,7 +389,7 @@ class DependencyParser(Trained):
         """Trees and scores of their parts, some sentences at a time."""
         self._check_fitted()
         table, threads = self.reader_.read(X), self._threads
-        for low, high in _chunks(table.lengths):
+        for low, high in batches(table.lengths**2, AT_ONCE):
             words = table.between(low, high)
             everything = Arcs.all(words.lengths)
             arcs = everything.only(self._sieve.kept(words, self.filter_coef_, threads))
@@ -427,17 +428,6 @@ class DependencyParser(Trained):
         if self._labelled:
             return [(head, names[label]) for head, label in tree]
         return tree if names == NO_LABELS.tolist() else [(head, names[0]) for head in tree]
-
-
-def _chunks(lengths: np.ndarray) -> list[tuple[int, int]]:
-    """Sentences that have ``AT_ONCE`` arcs together, or one that has more."""
-    found, low, running = [], 0, 0
-    for i, arcs in enumerate((lengths**2).tolist()):
-        if running and running + arcs > AT_ONCE:
-            found.append((low, i))
-            low, running = i, 0
-        running += arcs
-    return [*found, (low, len(lengths))] if len(lengths) else []
 
 
 def _tables(arcs: Arcs, values: np.ndarray) -> list[np.ndarray]:

@@ -30,6 +30,7 @@ from m3n.estimators.training import (
 )
 from m3n.features import Dense, FeatureMap, Sparse, Stack, Table
 from m3n.packed import Threads
+from m3n.packed.ragged import batches
 from m3n.scores import alignment_scores
 from m3n.structures import AlignmentChain, Matching, OneToMany, Parts
 
@@ -320,7 +321,7 @@ class WordAligner(Trained):
         given, threads = self.reader_.read(X), Threads(self.n_jobs)
         nulls = list(self.null_coef_.T) if self._matching else [self.null_coef_.T.ravel()]
         weights = [self.coef_.T.ravel(), *nulls, *([self.jumps_] if self.structure == "chain" else [])]
-        for low, high in _chunks(given):
+        for low, high in batches(Grid.of(given).sizes.prod(axis=1), AT_ONCE):
             pairs, *_ = _described(given[low:high], self.translations_)
             space = self._space(pairs.grid)
             maps = zip(self._maps(pairs), weights, space.shapes, strict=True)
@@ -365,16 +366,3 @@ def _matrix(columns: dict[str, np.ndarray]) -> np.ndarray:
 def _two_blocks(one: np.ndarray, two: np.ndarray) -> Sparse:
     """Weights of their own for the rows of both."""
     return Sparse(scipy.sparse.block_diag([one, two], format="csr"), 1)
-
-
-def _chunks(X: list[Pair]) -> Iterator[tuple[int, int]]:
-    """Pairs that have ``AT_ONCE`` links together, or one that has more."""
-    low, running = 0, 0
-    for k, (source, target) in enumerate(X):
-        links = len(source) * len(target)
-        if running and running + links > AT_ONCE:
-            yield low, k
-            low, running = k, 0
-        running += links
-    if low < len(X):
-        yield low, len(X)

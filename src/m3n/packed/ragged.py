@@ -24,6 +24,17 @@ def sums(values: np.ndarray, first: np.ndarray, lengths: np.ndarray) -> np.ndarr
     return running[first + lengths] - running[first]
 
 
+def batches(sizes: np.ndarray, most: int) -> list[tuple[int, int]]:
+    """Neighbouring examples, low..high-1, that are of size ``most`` together at most, or one that is larger."""
+    found, low, running = [], 0, 0
+    for i, size in enumerate(sizes.tolist()):
+        if running and running + size > most:
+            found.append((low, i))
+            low, running = i, 0
+        running += size
+    return [*found, (low, len(sizes))] if len(sizes) else []
+
+
 def mask(given: np.ndarray | None, shape: tuple[int, ...], name: str) -> np.ndarray:
     """An array of truth values of this shape; nothing is marked if none is given."""
     array = np.zeros(shape, dtype=bool) if given is None else np.asarray(given, dtype=bool)
