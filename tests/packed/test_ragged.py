@@ -1,5 +1,7 @@
 """Rows of examples of different lengths."""
 
+import itertools
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,5 +15,5 @@ def test_batches_are_small_and_leave_nothing_out(sizes, most):
     assert [i for low, high in found for i in range(low, high)] == list(range(len(sizes)))
     for low, high in found:
         assert sum(sizes[low:high]) <= most or sum(size > 0 for size in sizes[low:high]) == 1
-    for (low, high), (_, after) in zip(found, found[1:], strict=False):
+    for (low, high), (_, after) in itertools.pairwise(found):
         assert sum(sizes[low : high + 1]) > most and high < after  # one more does not fit
