@@ -14,6 +14,7 @@ from numba import types
 import m3n
 from m3n.compiled import ahead, store
 from m3n.compiled.jit import borrowing, compiled, inner
+from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_block import ChainSpace
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
@@ -260,6 +261,13 @@ def test_all_types_of_the_list_can_be_read():
     """Else they would not be compiled beforehand."""
     for need in ahead.needs("all"):
         assert text_of(types_of(need.types)) == need.types
+
+
+def test_spaces_come_with_their_hooks():
+    """A process that compiles beforehand imports the module of a space, and no other."""
+    for (name, space), function in hooks._IMPLEMENTATIONS.items():
+        if space.__module__.startswith("m3n.") and name == "workspace":
+            assert function.__module__ == space.__module__
 
 
 def fit(package, weights, **environment):

@@ -17,13 +17,14 @@ many children, complete items cost O(k^2 length^2), met ones O(k^2 length) times
 Reference: Koo, Collins, "Efficient third-order dependency parsers", 2010 (model 1).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from m3n.compiled.jit import borrowing
-from m3n.compiled.oracles.arcs import add_best_labels, add_soft_labels, count_arcs, list_arcs, weigh_labels
+from m3n.compiled.oracles.arcs import Candidates, add_best_labels, add_soft_labels, count_arcs, list_arcs, weigh_labels
 from m3n.compiled.oracles.hooks import implements
 from m3n.compiled.oracles.second_order_items import (
-    SecondOrderSpace,
     below,
     child,
     contexts_of,
@@ -39,6 +40,22 @@ from m3n.compiled.oracles.second_order_items import (
 from m3n.compiled.primitives.pairs import best_place, join, share
 
 COMPLETE, OPEN = 0, 1
+
+
+class SecondOrderSpace(NamedTuple):
+    """Plain arrays of a ``ProjectiveTree`` with scores of pairs of arcs. Arcs are numbered over all sentences."""
+
+    arcs: Candidates
+    single_root: bool
+    siblings: bool
+    grandchildren: bool
+    dependent: np.ndarray  # (arcs,)
+    by_head: np.ndarray  # (arcs,) arcs by sentence, head, side and distance
+    side_first: np.ndarray  # (2 (words + n) + 1,) where those of a side begin, for all heads and the root
+    nearer: np.ndarray  # (arcs,) number of arcs on the same side that are shorter
+    sibling_first: np.ndarray  # (arcs + 1,) first sibling part
+    grandchild_first: np.ndarray  # (arcs + 1,) first grandchild part
+    reverse: np.ndarray  # (arcs,) of (h, d) the place of (d, h) among the arcs into h, or -1
 
 
 @implements("workspace", SecondOrderSpace)

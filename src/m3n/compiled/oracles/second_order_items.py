@@ -13,24 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import borrowing, inner
-from m3n.compiled.oracles.arcs import Candidates, arcs_into, count_arcs, count_parts, most_arcs
+from m3n.compiled.oracles.arcs import arcs_into, count_arcs, count_parts, most_arcs
 from m3n.compiled.primitives.arrays import largest
-
-
-class SecondOrderSpace(NamedTuple):
-    """Plain arrays of a ``ProjectiveTree`` with scores of pairs of arcs. Arcs are numbered over all sentences."""
-
-    arcs: Candidates
-    single_root: bool
-    siblings: bool
-    grandchildren: bool
-    dependent: np.ndarray  # (arcs,)
-    by_head: np.ndarray  # (arcs,) arcs by sentence, head, side and distance
-    side_first: np.ndarray  # (2 (words + n) + 1,) where those of a side begin, for all heads and the root
-    nearer: np.ndarray  # (arcs,) number of arcs on the same side that are shorter
-    sibling_first: np.ndarray  # (arcs + 1,) first sibling part
-    grandchild_first: np.ndarray  # (arcs + 1,) first grandchild part
-    reverse: np.ndarray  # (arcs,) of (h, d) the place of (d, h) among the arcs into h, or -1
 
 
 class SecondOrderScratch(NamedTuple):
