@@ -49,7 +49,7 @@ class WordAligner(Trained):
 
     An alignment scores the sum over its links of the weights of their features: probabilities of a model without labels
     (``HMMAligner``) in both directions, Dice coefficients, distance, spelling, frequencies, and those of neighbouring
-    links; words without a link have features, too. A hundred aligned pairs are enough to do better than such models.
+    links; words without a link have features, too.
 
     Parameters
     ----------
