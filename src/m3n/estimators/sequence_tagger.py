@@ -27,6 +27,7 @@ from m3n.estimators.chains import (
 )
 from m3n.estimators.contributions import explain
 from m3n.estimators.declaration import learnt
+from m3n.estimators.direct import direct_labels
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
@@ -173,6 +174,9 @@ class SequenceTagger(SequenceModel):
         """
         check_decoding(decoding)
         check_temperature(temperature)
+        self._check_fitted()
+        if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
+            return labels
         pieces = self._scored(X, fixed)
         found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
         return list(chain.from_iterable(found))
