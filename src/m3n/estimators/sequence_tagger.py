@@ -33,6 +33,7 @@ from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import Examples, Setup, resolve_strengths
 from m3n.features import Stack, Templates
@@ -179,7 +180,7 @@ class SequenceTagger(SequenceModel):
             return labels
         pieces = self._scored(X, fixed)
         found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
-        return list(chain.from_iterable(found))
+        return Predictions(chain.from_iterable(found))
 
     def predict_k_best(
         self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0
