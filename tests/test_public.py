@@ -158,6 +158,7 @@ def blocks(path):
         "docs/slack.md",
         "docs/start.md",
         "docs/regularisation.md",
+        "docs/scikit_learn.md",
         "docs/theory.md",
         "docs/tutorial_chunks.md",
         "docs/tutorial_ocr.md",

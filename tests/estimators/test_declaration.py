@@ -181,7 +181,7 @@ def test_a_weight_of_0_leaves_an_example_out(name):
     same = KINDS[name](n_jobs=1, tol=1e-2).fit(X[:2], y[:2], sample_weight=[1.0, 2.0])
     assert some.certificate_.primal == pytest.approx(same.certificate_.primal, abs=2e-2)
     assert some.lam_ == pytest.approx(same.lam_)
-    with pytest.raises(ValueError, match="sample_weight is 0 everywhere"):
+    with pytest.raises(ValueError, match="sample_weight is zero everywhere"):
         KINDS[name]().fit(X, y, sample_weight=np.zeros(3))
 
 

@@ -43,11 +43,11 @@ def test_known_classes_keep_their_order():
     [
         ("ab", 2, None, TypeError, "one set of labels per example, got str"),
         (3, 1, None, TypeError, "got int"),
-        (["ab", "c"], 2, None, ValueError, "Y, example 0: expected a set of labels, got 'ab'"),
-        ([{"a"}], 2, None, ValueError, "X has 2 examples, but Y has 1"),
+        (["ab", {"c"}], 2, None, ValueError, "y, example 0: expected a set of labels, got 'ab'"),
+        ([{"a"}], 2, None, ValueError, "X has 2 examples, but y has 1"),
         ([set(), set()], 2, None, ValueError, "no example has a label"),
-        ([{"a"}, {"z"}], 2, np.array(["a", "b"]), ValueError, "Y, example 1: label 'z' was not in the training data"),
-        (INDICATOR, 2, np.array(["a", "b"]), ValueError, "Y has 3 labels, but the model was trained with 2"),
+        ([{"a"}, {"z"}], 2, np.array(["a", "b"]), ValueError, "y, example 1: label 'z' was not in the training data"),
+        (INDICATOR, 2, np.array(["a", "b"]), ValueError, "y has 3 labels, but the model was trained with 2"),
         ([[3, 4], [4, 5]], 2, None, ValueError, "3 is neither 0 nor 1"),
     ],
 )
@@ -66,7 +66,7 @@ def test_inputs():
     ("X", "width", "message"),
     [
         ([1.0, 2.0], None, r"shape \(examples, attributes\), got shape \(2,\)"),
-        ([[1.0, 2.0]], 3, "X has 2 attributes, but the model was trained with 3"),
+        ([[1.0, 2.0]], 3, "X has 2 features, but MultilabelClassifier is expecting 3"),
         ([[1.0, 2.0], [0.0, np.nan]], None, "X, example 1: NaN or infinite"),
         (scipy.sparse.csr_array([[0.0, 0.0], [np.inf, 1.0]]), None, "X, example 1: NaN or infinite"),
     ],

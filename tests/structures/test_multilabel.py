@@ -92,8 +92,8 @@ def test_sparse_and_boolean_indicators(random):
     ("Y", "pairs", "message"),
     [
         (np.eye(2), "star", "pairs='star' is not available"),
-        ([[0, 1], [2, 0]], "tree", "Y, example 1, label 0: 2 is neither 0 nor 1"),
-        ([[0.0, np.nan]], "full", "Y, example 0, label 1: nan is neither"),
+        ([[0, 1], [2, 0]], "tree", "y, example 1, label 0: 2 is neither 0 nor 1"),
+        ([[0.0, np.nan]], "full", "y, example 0, label 1: nan is neither"),
         ([0, 1], "full", "indicator matrix"),
         (np.zeros((0, 3)), "tree", "at least one example"),
         ([["a"], ["b"]], "none", "indicator matrix"),

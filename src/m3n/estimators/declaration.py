@@ -29,15 +29,19 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Any, ClassVar, Literal, Self, dataclass_transform
+
+from m3n.estimators.routing import Requester
 
 SECTION = re.compile(r"^(Parameters|Attributes|Examples)\n-+\n", re.MULTILINE)
 ENTRY = re.compile(r"^\S.*\n(?:(?: .*)?\n)*", re.MULTILINE)  # a name and the lines below it
 HOW_IT_WENT = "certificate_"  # in lists of attributes, those of a subclass stand before this one
 
 
-class Estimator:
+class Estimator(Requester):
     """Parameters by name, as scikit-learn has them."""
 
     _has_weights: ClassVar[bool] = False  # of its own, that can be shown
@@ -174,12 +178,41 @@ class Declared(Estimator):
         if cls.__doc__:
             cls.__doc__ = _documented(cls)
 
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of an estimator: inputs are lists of structures, not one matrix."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
     @classmethod
     def _arrays(cls) -> Iterator[Learnt]:
         """The arrays that ``fit`` learns, those of base classes first."""
         names = [name for base in reversed(cls.__mro__) for name in vars(base)]
         found = (inspect.getattr_static(cls, name) for name in dict.fromkeys(names))
         yield from (entry for entry in found if isinstance(entry, Learnt) and entry.shape)
+
+
+def renamed(**names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Let a function still take arguments by former names, with a warning; its signature has the new ones alone.
+
+    Parameters
+    ----------
+    **names
+        The new name of every former one.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*values: Any, **named: Any) -> Any:
+            for former in names.keys() & named.keys():
+                text = f"{function.__name__}: the argument {former} is called {names[former]} now"
+                warnings.warn(text, FutureWarning, stacklevel=2)
+                named[names[former]] = named.pop(former)
+            return function(*values, **named)
+
+        return call
+
+    return decorate
 
 
 def _is_parameter(cls: type, name: str) -> bool:

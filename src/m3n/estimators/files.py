@@ -62,7 +62,7 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
     fitted = model_parts.restored_history(meta)
     plain = meta["reader"] if "reader" in meta else {"width": meta["width"]}  # as multilabel models once had it
     reader = kind._reader.unpacked(plain, tensors, getattr(model, "templates", None))
-    fitted |= {"reader_": reader, "n_features_in_": reader.width}
+    fitted |= known_inputs(reader)
     sizes: dict[Any, Any] = {
         "labels": len(fitted["classes_"]),
         "attributes": reader.width,
@@ -77,6 +77,13 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
             fitted[entry.name] = restored_array(entry, tensors, sizes)
     vars(model).update(fitted | model._unpacked(Content(meta, tensors, fitted)))
     return model
+
+
+def known_inputs(reader: Any) -> dict[str, Any]:
+    """What a reader knows about inputs, by the names of attributes."""
+    names = getattr(reader, "names", None)
+    named = {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
+    return {"reader_": reader, "n_features_in_": reader.width} | named
 
 
 def restored_array(entry: Learnt, tensors: Tensors, sizes: dict[Any, Any]) -> Any:

@@ -128,13 +128,13 @@ class Sets(Form):
     named, exclusive, table = False, False, None
 
     def predicted(self, model: Any, X: Any) -> list[list[Any]]:
-        texts = self.texts(X, 0, [], model)
-        return [_marked(row, texts) for row in model.predict(X)]
+        names, texts = np.asarray(model.classes_).tolist(), self.texts(X, 0, [], model)
+        return [_marked(_switched(_several(row), names), texts) for row in model.predict(X)]
 
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         names, texts = np.asarray(model.classes_).tolist(), self.texts(X, 0, predicted, model)
         rows = self.rows(y.toarray() if hasattr(y, "toarray") else y, len(predicted))
-        return [_marked(_switched(row, names), texts) for row in rows]
+        return [_marked(_switched(_several(row), names), texts) for row in rows]
 
     def texts(self, X: Any, i: int, predicted: list[list[Any]], model: Any) -> list[str]:
         return [str(name) for name in np.asarray(model.classes_).tolist()]
@@ -275,6 +275,11 @@ def _part_of_speech(word: Any) -> str:
 def _marked(switches: Iterable[Any], names: list[str]) -> list[str]:
     """The names of labels that are on; names are texts, as what stands for the others is."""
     return [name if on else OFF for name, on in zip(names, switches, strict=True)]
+
+
+def _several(row: Any) -> Any:
+    """A set of one for a label that stands alone."""
+    return {row} if isinstance(row, str) or np.isscalar(row) else row
 
 
 def _switched(row: Any, names: list[Any]) -> list[bool]:

@@ -203,11 +203,12 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     return flat
 
 
-def share_right(y: Any, predicted: list[list[Any]]) -> float:
-    """The share of positions of which the label is right."""
-    gold = flat_labels(y, np.array([len(labels) for labels in predicted], dtype=np.int64))
-    found = chain.from_iterable(predicted)
-    return float(np.mean([right == label for right, label in zip(gold, found, strict=True)]))
+def share_right(y: Any, predicted: list[list[Any]], weights: np.ndarray | None = None) -> float:
+    """The share of positions of which the label is right, every sequence as often as its weight says."""
+    lengths = np.array([len(labels) for labels in predicted], dtype=np.int64)
+    gold, found = flat_labels(y, lengths), chain.from_iterable(predicted)
+    right = [one == other for one, other in zip(gold, found, strict=True)]
+    return float(np.average(right, weights=None if weights is None else np.repeat(weights, lengths)))
 
 
 def _label_list(sequence: Any, i: int) -> list[Any]:

@@ -61,7 +61,11 @@ FAMILIES: dict[str, dict[str, Any]] = {
 
 
 UNSAVED = ("checkpoint", "translations")  # parameters that files do not hold; the model that was used is in the file
-DEFAULTS = {"solver": "auto", "loss": "hamming"}  # of parameters that a file cannot hold; None for the others
+DEFAULTS = {
+    "solver": "auto",
+    "loss": "hamming",
+    "random_state": 0,
+}  # of parameters that a file cannot hold; None for the others
 
 
 def described(estimator: Trained) -> dict[str, Any]:

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from m3n.estimators.chains import check_temperature
-from m3n.estimators.declaration import learnt
+from m3n.estimators.declaration import learnt, renamed
+from m3n.estimators.files import Content
 from m3n.estimators.forms import SETS
 from m3n.estimators.indicators import TableReader, add_ones, read_outputs
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import linear_map
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, resolve_strengths, split_weights, stacked
+from m3n.estimators.training import Examples, Setup, resolve_loss, resolve_strengths, split_weights, stacked
 from m3n.features import BinaryLabels, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
-from m3n.structures import Multilabel, Parts, multilabel_pairs
+from m3n.structures import Multiclass, Multilabel, Parts, multilabel_pairs
 
 GROUPS = ("attributes", "pairs")
 
@@ -26,6 +27,8 @@ class MultilabelClassifier(Trained):
     """Any number of labels for every example, chosen together, trained to a certified optimum.
 
     Every label that an example has scores <x, W[:, l]>, and every pair of labels scores by whether they are on or off.
+    Where y names one label per example, the labels exclude each other: this is the multiclass support vector machine of
+    Crammer and Singer, or multinomial logistic regression, without pairs.
 
     Parameters
     ----------
@@ -46,7 +49,11 @@ class MultilabelClassifier(Trained):
     Attributes
     ----------
     classes_ : array (labels,)
-        The labels, sorted; 0, 1, ... if Y was an indicator matrix.
+        The labels, sorted; 0, 1, ... if y was an indicator matrix.
+    exclusive_ : bool
+        Whether every example has exactly one label, as y had it.
+    feature_names_in_ : array (attributes,)
+        Names of the columns, if X was a data frame with names; ``predict`` wants the same, in the same order.
     intercept_ : array (labels,)
         Scores of the labels that do not depend on x.
     pairs_ : array of int (m, 2)
@@ -69,6 +76,8 @@ class MultilabelClassifier(Trained):
     pairs: str = "full"
     intercept: bool = True
 
+    exclusive_: bool = learnt()
+    feature_names_in_: np.ndarray = learnt()
     intercept_: np.ndarray = learnt("labels", weights=True)
     pairs_: np.ndarray = learnt("scored", 2, limits=(0, "labels"))
     tables_: np.ndarray = learnt("scored", 2, 2, weights=True)
@@ -80,17 +89,18 @@ class MultilabelClassifier(Trained):
     _groups = GROUPS
     _outputs = np.arange(2)  # on or off
 
-    def fit(self, X: Any, Y: Any, sample_weight: Any = None) -> MultilabelClassifier:
+    @renamed(Y="y")
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultilabelClassifier:
         """Train on labelled examples.
 
         Ctrl-C ends training early; the model then holds the best weights so far, with their certificate.
 
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
-        Y : array or sparse matrix (examples, labels), or sets of labels
-            Zeros and ones, or for every example the labels that it has.
+        y : array or sparse matrix (examples, labels), sets of labels, or array (examples,)
+            Zeros and ones; or for every example the labels that it has; or the only label that it has.
         sample_weight : array (examples,), optional
             How often every example counts: 2 is the same as the example twice, 0 leaves it out.
 
@@ -99,35 +109,37 @@ class MultilabelClassifier(Trained):
         MultilabelClassifier
             The fitted estimator itself.
         """
-        return self._fit(X, Y, sample_weight)
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> np.ndarray:
         """The labels with the highest score together, as an indicator matrix (examples, labels) of integers.
 
+        For a model of single labels, these labels themselves (examples,).
+
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
         """
-        structure, theta, threads = self._scores(X)
-        return structure.hard(theta, threads)[1].reshape(-1, len(self.classes_)) if structure else self._nothing(int)
+        found = self._best(X)
+        return self.classes_[found] if self.exclusive_ else found
 
     def predict_sets(self, X: Any) -> list[set[Any]]:
         """The same labels by their names, one set per example.
 
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
         """
-        return [set(self.classes_[row > 0].tolist()) for row in self.predict(X)]
+        return [set(labels) for labels in self._names_on(self._best(X))]
 
     def predict_proba(self, X: Any, temperature: float = 1.0) -> np.ndarray:
         """Probability of every label under exp(score / temperature), shape (examples, labels).
 
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
         temperature : float
             Small values sharpen the distribution towards the prediction, large ones flatten it.
@@ -135,23 +147,28 @@ class MultilabelClassifier(Trained):
         check_temperature(temperature)
         structure, theta, threads = self._scores(X)
         if structure is None:
-            return self._nothing(float)
+            return np.empty((0, len(self.classes_)))
         _, (node, *_) = structure.soft(theta, temperature, threads)
-        return node[:, 1].reshape(-1, len(self.classes_)).copy()
+        return node if self.exclusive_ else node[:, 1].reshape(-1, len(self.classes_)).copy()
 
     def decision_function(self, X: Any) -> np.ndarray:
         """By how much the best labels with a label on score above the best with it off, shape (examples, labels).
 
-        Positive where ``predict`` says 1. It takes one prediction per label.
+        Positive where ``predict`` says 1. It takes one prediction per label. For a model of single labels, their
+        scores, the largest of which ``predict`` takes; of two labels, by how much the second scores above the first,
+        shape (examples,), as scikit-learn has it.
 
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
         """
         structure, theta, threads = self._scores(X)
+        if self.exclusive_:
+            scores = theta[0] if structure else np.empty((0, len(self.classes_)))
+            return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
         if structure is None:
-            return self._nothing(float)
+            return np.empty((0, len(self.classes_)))
         best, labelling = structure.hard(theta, threads)
         node, chosen = theta[0].reshape(len(best), -1, 2), labelling.reshape(len(best), -1)
         margins, everyone = np.empty(chosen.shape), np.arange(len(best))
@@ -162,36 +179,41 @@ class MultilabelClassifier(Trained):
             node[:, label] = kept
         return np.where(chosen == 1, margins, -margins)
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    @renamed(Y="y")
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of examples of which all labels are right, as scikit-learn's multilabel classifiers have it.
 
         Parameters
         ----------
-        X : array or sparse matrix (examples, attributes)
+        X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
-        Y : array or sparse matrix (examples, labels), or sets of labels
-            The right labels.
+        y : array or sparse matrix (examples, labels), sets of labels, or array (examples,)
+            The right labels, as in ``fit``.
         sample_weight : array (examples,), optional
             How often every example counts.
         """
-        predicted = self.predict(X)
-        _, gold = read_outputs(Y, len(predicted), self.classes_)
-        return float(np.average((predicted == gold).all(axis=1), weights=sample_weight))
+        found = self._best(X)
+        _, gold = read_outputs(y, len(found), self.classes_)
+        if gold.ndim != found.ndim:
+            wanted = "one label" if self.exclusive_ else "sets of labels"
+            raise ValueError(f"y: the model was trained with {wanted} per example")
+        return float(np.average((found == gold).reshape(len(gold), -1).all(axis=1), weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
-        """scikit-learn's description of an estimator: a classifier with several labels."""
+        """scikit-learn's description of an estimator: a classifier with several labels, or one."""
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
         tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=False, multi_label=True)
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
+        tags.classifier_tags = ClassifierTags(multi_class=True, multi_label=True)
+        tags.target_tags.one_d_labels = tags.target_tags.two_d_labels = True
+        tags.input_tags.two_d_array = tags.input_tags.sparse = True
         return tags
 
     def _read(self, reader: TableReader, X: Any, y: Any) -> Examples:
         table = reader.fit(X)
-        return Examples(table, *read_outputs(y, table.matrix.shape[0]))
+        classes, outputs = read_outputs(y, table.matrix.shape[0])
+        return Examples(table, classes, outputs, learnt={"exclusive_": outputs.ndim == 1})
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         if self.intercept and kernel is None:
@@ -199,10 +221,14 @@ class MultilabelClassifier(Trained):
         return super()._attribute_map(kernel, examples)
 
     def _setup(self, examples: Examples, node: Any) -> Setup:
+        count, labels, factors = len(examples.outputs), len(examples.classes), resolve_strengths(self.strengths, GROUPS)
+        if examples.learnt["exclusive_"]:
+            loss = resolve_loss(self.loss).bind(examples.classes.tolist())
+            nothing = {"pairs_": np.empty((0, 2), np.int64)}
+            return Setup(Multiclass(count, labels), stacked([(node, "attributes")], factors), nothing, loss=loss)
         pairs = multilabel_pairs(examples.outputs, self.pairs, examples.weights)
-        structure = Multilabel(len(examples.outputs), len(examples.classes), pairs)
         groups = [(BinaryLabels(node), "attributes"), *((Table(2, 2), "pairs") for _ in pairs)]
-        return Setup(structure, stacked(groups, resolve_strengths(self.strengths, GROUPS)), {"pairs_": pairs})
+        return Setup(Multilabel(count, labels, pairs), stacked(groups, factors), {"pairs_": pairs})
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         own, *tables = split_weights(features, w)
@@ -215,21 +241,39 @@ class MultilabelClassifier(Trained):
             w, intercept = w[:-labels], w[-labels:].copy()
         return {"intercept_": intercept} | super()._attribute_weights(kernel, node, transformer, w)
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        labels = [self.classes_[row > 0].tolist() for row in self.predict(X)]
-        return labels, list(self.predict_proba(X)) if marginals else []
+    def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"exclusive": self.exclusive_}, {}
 
-    def _scores(self, X: Any) -> tuple[Multilabel | None, Parts, Threads]:
+    def _unpacked(self, content: Content) -> dict[str, Any]:
+        exclusive = bool(content.meta.get("exclusive", False))  # models were of sets alone once
+        if exclusive and len(content.fitted["pairs_"]):
+            raise ValueError("pairs_: labels that exclude each other have no pairs")
+        return {"exclusive_": exclusive}
+
+    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+        return self._names_on(self._best(X)), list(self.predict_proba(X)) if marginals else []
+
+    def _best(self, X: Any) -> np.ndarray:
+        """An indicator matrix (examples, labels), or the numbers (examples,) of single labels."""
+        structure, theta, threads = self._scores(X)
+        shape = (-1,) if self.exclusive_ else (-1, len(self.classes_))
+        return structure.hard(theta, threads)[1].reshape(shape) if structure else np.empty((0, *shape[1:]), int)
+
+    def _names_on(self, found: np.ndarray) -> list[list[Any]]:
+        """The labels of every example."""
+        if self.exclusive_:
+            return [[label] for label in self.classes_[found].tolist()]
+        return [self.classes_[row > 0].tolist() for row in found]
+
+    def _scores(self, X: Any) -> tuple[Multilabel | Multiclass | None, Parts, Threads]:
         """The scores of some examples; no structure if there are none."""
         self._check_fitted()
-        matrix, threads = self.reader_.read(X).matrix, Threads(self.n_jobs)
+        matrix, threads, labels = self.reader_.read(X).matrix, Threads(self.n_jobs), len(self.classes_)
         if not matrix.shape[0]:
             return None, (), threads
-        structure = Multilabel(matrix.shape[0], len(self.classes_), self.pairs_)
-        node = np.zeros(structure.shapes[0])
         with single_threaded_blas():
-            node[:, 1] = (self._attribute_scores(matrix, threads) + self.intercept_).ravel()
-        return structure, (node, *self.tables_.copy()), threads
-
-    def _nothing(self, kind: type) -> np.ndarray:
-        return np.empty((0, len(self.classes_)), kind)
+            scores = self._attribute_scores(matrix, threads) + self.intercept_
+        if self.exclusive_:
+            return Multiclass(len(scores), labels), (scores,), threads
+        node = np.stack([np.zeros(scores.size), scores.ravel()], axis=1)
+        return Multilabel(len(scores), labels, self.pairs_), (node, *self.tables_.copy()), threads

@@ -18,7 +18,7 @@ from m3n.estimators.predictions import Predictions
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
 from m3n.estimators.sequence_tagger import SequenceModel
 from m3n.estimators.trained import KERNEL, TRAINING
-from m3n.estimators.training import Examples, Setup
+from m3n.estimators.training import Examples, Setup, read_weights
 from m3n.features import AttributeVectorizer, Sparse, Stack, Table
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
@@ -143,7 +143,7 @@ class SegmentTagger(SequenceModel):
         check_temperature(temperature)
         return _marginals(self._scores(X), temperature)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """F1 of whole segments: right ones have begin, end and label right.
 
         Parameters
@@ -152,12 +152,14 @@ class SegmentTagger(SequenceModel):
             As in ``fit``.
         y : sequences of segments
             The right segments, or IOB labels.
+        sample_weight : array (sequences,), optional
+            How often the segments of every sequence count.
         """
         found, lengths, _ = self._found(X)
-        gold = read_segments(y, lengths)
-        right = sum(len(set(a) & set(b)) for a, b in zip(found, gold, strict=True))
-        total = sum(map(len, found)) + sum(map(len, gold))
-        return 2.0 * right / total if total else 1.0
+        gold, weights = read_segments(y, lengths), read_weights(sample_weight, len(found))
+        counts = [(len(set(a) & set(b)), len(a) + len(b)) for a, b in zip(found, gold, strict=True)]
+        right, total = np.array(counts, float).reshape(-1, 2).T @ (np.ones(len(found)) if weights is None else weights)
+        return float(2.0 * right / total) if total else 1.0
 
     def _check_words(self) -> None:
         super()._check_words()

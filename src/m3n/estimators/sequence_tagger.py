@@ -35,7 +35,7 @@ from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, resolve_strengths
+from m3n.estimators.training import Examples, Setup, read_weights, resolve_strengths
 from m3n.features import Stack, Templates
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
@@ -249,7 +249,7 @@ class SequenceTagger(SequenceModel):
         """
         return explain(self, x, labels, top)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of positions that are labelled correctly.
 
         Parameters
@@ -258,8 +258,11 @@ class SequenceTagger(SequenceModel):
             As in ``fit``.
         y : sequences of labels
             The right labels.
+        sample_weight : array (sequences,), optional
+            How often every sequence counts.
         """
-        return share_right(y, self.predict(X))
+        predicted = self.predict(X)
+        return share_right(y, predicted, read_weights(sample_weight, len(predicted)))
 
     def approximation_report(self, X: Any, y: Any, sequences: int = 200) -> ApproximationReport:
         """How far the approximate features of this model are from the exact kernel, on a part of the data.

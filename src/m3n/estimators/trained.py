@@ -34,6 +34,7 @@ from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
 from m3n.solvers import Solver, resolve_solver
+from m3n.solvers.base import seed_of
 
 # parameters in their places, between which estimators have their own
 TRAINING = (
@@ -76,8 +77,9 @@ class Trained(Declared, ABC):
         Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
     n_jobs : int or None
         Threads; None takes every core.
-    random_state : int
-        Seed of a solver that draws random numbers, if it is given by its name.
+    random_state : int, RandomState, Generator or None
+        Seed of approximations, and of a solver that draws random numbers, if it is given by its name. Every fit draws
+        another one from a generator of NumPy, and from the system for None.
     verbose : bool
         Show a progress bar.
     C : float or None
@@ -146,7 +148,7 @@ class Trained(Declared, ABC):
     max_seconds: float | None = None
     rtol: float = 0.0
     n_jobs: int | None = None
-    random_state: int = 0
+    random_state: int | np.random.RandomState | np.random.Generator | None = 0
     verbose: bool = False
     C: float | None = None
     l1: float = 0.0
@@ -201,6 +203,13 @@ class Trained(Declared, ABC):
 
         return estimator_page(self)
 
+    def __sklearn_tags__(self) -> Any:
+        """scikit-learn's description of an estimator: it needs y, and takes lists of structures, not one matrix."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
     # what an estimator must say, or may
 
     @abstractmethod
@@ -233,7 +242,7 @@ class Trained(Declared, ABC):
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
         problem = self._problem(examples, setup)
-        fitted = {"classes_": examples.classes, "reader_": reader, "n_features_in_": reader.width}
+        fitted = {"classes_": examples.classes} | files.known_inputs(reader)
         fitted |= {**examples.learnt, **setup.learnt}
         del examples  # observed pairs have made their own of it
         result = self._minimize(problem, self._start(problem, known), setup.scale)
@@ -241,7 +250,7 @@ class Trained(Declared, ABC):
         fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
         fitted["lam_"] = problem.lam * setup.scale
         self._last = (known, result) if self.warm_start else None
-        for name in ("coef_", "kernel_model_"):  # what another fit has left
+        for name in ("coef_", "kernel_model_", "feature_names_in_"):  # what another fit has left
             vars(self).pop(name, None)
         vars(self).update(fitted, **history(result))
         return self
@@ -270,8 +279,10 @@ class Trained(Declared, ABC):
             raise ValueError(f"support_tol must be at least 0 and below 1, got {self.support_tol}")
         if self.kernel is None and isinstance(self.approximation, str):
             raise ValueError(f"approximation={self.approximation!r} of which kernel? give kernel='rbf', for example")
-        names = ("kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "random_state")
-        return KernelSettings(*(getattr(self, name) for name in names))
+        return KernelSettings(
+            self.kernel, self.degree, self.gamma, self.coef0, self.kernel_params, self.approximation, self.components,
+            seed=seed_of(self.random_state),
+        )  # fmt: skip
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         """The map of attributes, linear or with a kernel, and the fitted transformer of an approximation.

@@ -173,5 +173,5 @@ def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.n
     if bad.size:
         raise ValueError(f"sample_weight[{bad[0]}] is {weights[bad[0]]}: weights must be finite and not negative")
     if not weights.any():
-        raise ValueError("sample_weight is 0 everywhere: there is nothing to train on")
+        raise ValueError("sample_weight is zero everywhere: there is nothing to train on")
     return weights

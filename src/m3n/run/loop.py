@@ -129,7 +129,7 @@ def minimize(
     callbacks: Iterable[Callback] = (),
     resume: Result | None = None,
     start: Result | np.ndarray | None = None,
-    seed: int = 0,
+    seed: int | np.random.RandomState | np.random.Generator | None = 0,
     charge_evaluation: bool = True,
 ) -> Result:
     """Minimise the problem's objective to a certified duality gap.
@@ -161,8 +161,9 @@ def minimize(
         certificate of its own. A dual method takes over its dual point, whatever lam was, if the solver is the same;
         a solver that can begin anywhere, such as ``LBFGS`` or ``OWLQN``, takes over the weights of any result, or
         weights given as an array.
-    seed : int
-        Seed of a solver that draws random numbers, if it is given by its name.
+    seed : int, RandomState, Generator or None
+        Seed of a solver that draws random numbers, if it is given by its name; a generator draws one, None another one
+        every time.
     charge_evaluation : bool
         Whether certificates and callbacks count towards the limits; False limits the solver's own passes and time.
 

@@ -95,7 +95,7 @@ def path(
     max_passes: float | None = None,
     max_seconds: float | None = None,
     callbacks: Iterable[Callback] = (),
-    seed: int = 0,
+    seed: int | np.random.RandomState | np.random.Generator | None = 0,
     warm_start: bool = True,
 ) -> Path:
     """Minimise a problem for several values of lam, each run from where the last one ended.
@@ -114,8 +114,8 @@ def path(
         Limits of every run.
     callbacks : iterable of callable
         Called in every run, as in ``minimize``.
-    seed : int
-        Seed of a solver that draws random numbers, if it is given by its name.
+    seed : int, RandomState, Generator or None
+        Seed of a solver that draws random numbers, if it is given by its name; drawn once, as in ``minimize``.
     warm_start : bool
         False begins every run from nothing, to see what the path saves.
 

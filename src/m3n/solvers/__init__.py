@@ -3,7 +3,7 @@
 from typing import Any
 
 from m3n.problem import Objective
-from m3n.solvers.base import Solver, State
+from m3n.solvers.base import Solver, State, seed_of
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import (
     BlockFrankWolfe,
@@ -45,7 +45,7 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
 
 
 def resolve_solver(
-    solver: Solver[Any] | str, seed: int = 0, problem: Objective | None = None, tol: float = 0.0, rtol: float = 0.0
+    solver: Solver[Any] | str, seed: Any = 0, problem: Objective | None = None, tol: float = 0.0, rtol: float = 0.0
 ) -> Choice:
     """Turn a name into a solver object with default settings, and a seed if it draws random numbers.
 
@@ -53,6 +53,7 @@ def resolve_solver(
     """
     if isinstance(solver, Solver):
         return Choice(solver)
+    seed = seed_of(seed)
     if solver == "auto":
         return Choice(SequentialDual(seed=seed)) if problem is None else choose(problem, seed, tol, rtol)
     if solver not in BY_NAME:

@@ -193,6 +193,22 @@ def at_least(least: float, *, why: str = "", **settings: float | None) -> None:
             raise ValueError(f"{name} must {bound}, got {value}" + (f": {why}" if why else ""))
 
 
+def seed_of(random: Any) -> int:
+    """A whole number as it is; one that a NumPy generator, or for None the system, draws."""
+    if random is None:
+        random = np.random.default_rng()
+    if isinstance(random, np.random.Generator):
+        return int(random.integers(1 << 31))
+    if isinstance(random, np.random.RandomState):
+        return int(random.randint(1 << 31, dtype=np.int64))
+    if isinstance(random, (int, np.integer)) and not isinstance(random, bool) and random >= 0:
+        return int(random)
+    raise ValueError(
+        f"a random state must be a whole number that is not negative, a NumPy RandomState or Generator, or None; "
+        f"got {random!r:.60}"
+    )
+
+
 def one_of(*choices: Any, **settings: Any) -> None:
     """Refuse everything but the choices."""
     for name, value in settings.items():

@@ -113,13 +113,13 @@ def check_indicator(Y: Any) -> np.ndarray:
     indicator = np.asarray(Y.toarray() if scipy.sparse.issparse(Y) else Y)
     if indicator.ndim != 2 or 0 in indicator.shape or indicator.dtype.kind not in "biuf":
         raise ValueError(
-            "Y must be an indicator matrix (examples, labels) of zeros and ones, with at least one example and one "
+            "y must be an indicator matrix (examples, labels) of zeros and ones, with at least one example and one "
             f"label; got shape {indicator.shape} of {indicator.dtype}"
         )
     wrong = np.argwhere((indicator != 0) & (indicator != 1))
     if len(wrong):
         i, label = wrong[0]
-        raise ValueError(f"Y, example {i}, label {label}: {indicator[i, label]} is neither 0 nor 1")
+        raise ValueError(f"y, example {i}, label {label}: {indicator[i, label]} is neither 0 nor 1")
     return indicator.astype(np.int64)
 
 
