@@ -26,6 +26,7 @@ from benchmarks import (
     report,
     rivals,
     roofline,
+    serving,
     start,
 )
 from benchmarks.contest import Options
@@ -43,6 +44,7 @@ SUITES = {
     "parsing": parsing.run,
     "alignment": alignment.run,
     "command": command.run,
+    "serving": serving.run,
     "earlier": earlier.run,
     "rivals": rivals.run,
 }

@@ -177,7 +177,7 @@ class SequenceTagger(SequenceModel):
         check_temperature(temperature)
         self._check_fitted()
         if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
-            return labels
+            return Predictions(labels)
         pieces = self._scored(X, fixed)
         found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
         return Predictions(chain.from_iterable(found))
