@@ -154,7 +154,7 @@ def _json(pairs: list[Pair], links: list[Links], shares: Any, wanted: Written) -
         yield json.dumps(entry, ensure_ascii=False) + "\n"
 
 
-def compare_files(found: Path, gold: Path) -> tuple[list[Alignment], list[Alignment]]:
+def compare_files(found: Source, gold: Source) -> tuple[list[Alignment], list[Alignment]]:
     """The right links and others, of two files.
 
     Parameters

@@ -213,7 +213,7 @@ def width_of(X: Any) -> int | None:
     return int(X[0].shape[1]) if isinstance(X, list) and X and hasattr(X[0], "shape") else None
 
 
-def templates_for(X: Any, template: Path | None) -> Templates | None:
+def templates_for(X: Any, template: Source | None) -> Templates | None:
     """The templates of a file, the usual ones, or none where attributes are given.
 
     Parameters

@@ -127,12 +127,12 @@ def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
 
 def _best_lines(data: Data, answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
     """Every answer as a block of lines, after a line with its rank and its probability, as CRF++ writes it."""
-    tokens = data.X.tokens if isinstance(data.X, Sentences) else None
+    rows = data.X.rows() if isinstance(data.X, Sentences) else None
     for i, best in enumerate(answers):
         for rank, (labels, _, probability) in enumerate(best):
             yield f"# {rank} {probability:.6f}\n"
             for t, label in enumerate(labels):
-                yield " ".join([*(tokens[i][t] if tokens else ()), str(label)]) + "\n"
+                yield " ".join([*(rows[i][t] if rows else ()), str(label)]) + "\n"
             yield "\n"
 
 

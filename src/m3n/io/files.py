@@ -84,6 +84,32 @@ def hold(path: Source) -> Source:
         return Held(name_of(path), file.read())
 
 
+def recoded(path: Source, encoding: str | None) -> Source:
+    """A source in UTF-8: what is in another encoding is held.
+
+    Parameters
+    ----------
+    path : path
+        The file, or ``-``.
+    encoding : str or None
+        Its encoding, such as "latin-1"; None for UTF-8.
+    """
+    if encoding is None:
+        return path
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(f"unknown encoding {encoding!r}; latin-1, cp1252, utf-16 and euc-jp are some") from None
+    with _raw(path) as file:
+        found = file.read()
+    content = gzip.decompress(found) if found.startswith(GZIP) else found
+    try:
+        return Held(name_of(path), content.decode(encoding).encode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataFileError.at(path, line, f"this is not {encoding} text; name another encoding") from None
+
+
 def lines_of(path: Source) -> Iterator[tuple[int, str]]:
     """Numbered lines of a UTF-8 text file, unpacked if it is gzipped, without their line ends and a byte order mark.
 
@@ -102,7 +128,9 @@ def lines_of(path: Source) -> Iterator[tuple[int, str]]:
                 mark = codecs.BOM_UTF8 if number == 1 else b""
                 yield number, line.removeprefix(mark).decode().rstrip("\r\n")
         except UnicodeDecodeError:
-            raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
+            raise DataFileError.at(
+                path, number, "this is not UTF-8 text; convert the file to UTF-8, or name its encoding"
+            ) from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
 
