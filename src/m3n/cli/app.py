@@ -226,8 +226,9 @@ def predict(
     with blaming("--model"):
         fitted = m3n.load(model)
     with blaming("DATA"), compilation_shown():
-        found = Reading(format, delimiter, label, first_feature, shown=not json).for_model(data, fitted)
-        command.run(fitted, found, output, wanted)
+        command.check(fitted, wanted)
+        reading = Reading(format, delimiter, label, first_feature, shown=not json)
+        command.run(fitted, reading.parts_for(data, fitted, encoding), output, wanted, encoding)
 
 
 @app.command()
