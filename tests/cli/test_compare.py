@@ -80,6 +80,8 @@ def test_settings_and_seeds(contestants, sentences, tmp_path):
     assert (blind["name"], blind["settings"]["seed"]) == ("Blind", 3)
     assert (other["name"], other["settings"]["seed"]) == ("Blind(seed=5)", 5)
     assert read["problem"]["lam"] == 1 / 30
+    assert invoke(sentences, *given, *SHORT, "--lam", "5/n", "--json", document).exit_code == 0
+    assert json.loads(document.read_text())["problem"]["lam"] == pytest.approx(5 / 30)
     assert read["goal"]["max_seconds"] == 30
 
 

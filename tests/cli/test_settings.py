@@ -3,7 +3,7 @@ from typing import Literal
 
 import pytest
 
-from m3n.cli.settings import fitting, parse_folds, parse_lam, parse_solver, seeded
+from m3n.cli.settings import fitting, parse_folds, parse_solver, parse_strength, seeded
 from m3n.solvers import BY_NAME, BlockFrankWolfe, ExcessiveGap, GapSampling, Pairwise, PlaneCache, Solver
 from tests.comparison.small_solvers import Blind, FrankWolfe
 from tests.tiny import chain_problem
@@ -74,13 +74,15 @@ def test_folds():
 
 
 def test_regularisation():
-    assert parse_lam("0.5") == 0.5
-    assert parse_lam("1 / n") is None
-    for text in ("0", "-1", "nan", "inf"):
+    assert parse_strength("0.5", 10) == 0.5
+    assert parse_strength("1 / n", 10) == 0.1
+    assert parse_strength("5/n", 10) == 0.5
+    for text in ("0", "-1", "nan", "inf", "0/n"):
         with pytest.raises(ValueError, match="must be positive and finite"):
-            parse_lam(text)
-    with pytest.raises(ValueError, match="a positive number or 1/n, got 'much'"):
-        parse_lam("much")
+            parse_strength(text, 10)
+    for text in ("much", "1/m", "/n", "1/"):
+        with pytest.raises(ValueError, match=f"one divided by n such as 5/n, got '{text}'"):
+            parse_strength(text, 10)
 
 
 def test_solvers_that_fit():

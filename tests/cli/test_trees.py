@@ -154,7 +154,8 @@ def test_the_problem_of_a_race_is_that_of_the_parser(folder, name):
     few = task.first(5)
     assert task.first(None) is task.first(1000) is task
     assert few.name == f"{name}, first 5"
-    assert (few.problem(None, None, "crf", 1).lam, few.problem(None, None, "crf", 1).temperature) == (0.2, 1.0)
+    assert few.count == 5
+    assert (few.problem(0.2, None, "crf", 1).lam, few.problem(0.2, None, "crf", 1).temperature) == (0.2, 1.0)
     gold = few.problem(None, None, "crf", 1)
     plain, costly = (few.problem(1.0, loss, "crf", 1).soft(np.zeros(gold.dim), 1.0).value for loss in (None, "hamming"))
     assert costly > plain  # softmax-margin has a loss in its exponent

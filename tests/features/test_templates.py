@@ -1,4 +1,6 @@
 import re
+from collections import Counter
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from m3n.features import CHUNKING, Templates, word_templates
+from m3n.features.wapiti import form_of
 from m3n.io import Sentences, read_columns
 
 PATTERNS = (
@@ -207,3 +210,162 @@ def test_chunking_is_the_template_of_crfsuites_example(data_folder):
     assert rows_of(matrix[: sum(map(len, some))], names) == spelled(some, CHUNKING.patterns, "marks")
     assert "w[-1]|w[0]=the|pound" in names
     assert "pos[-2]|pos[-1]|pos[0]=NN|IN|DT" in names
+
+
+def test_every_line_of_crfpp_that_begins_with_b_is_for_pairs():
+    lines = ["U00:%x[0,0]", "B%x[0,0]", "Bx%x[0,0]", "B-1:%x[0,0]", "B", "B01", "Bigram"]
+    for patterns in (lines, "\n".join(lines)):
+        templates = Templates(patterns)
+        assert templates.syntax == "crf++"
+        assert [template.pattern for template in templates.parsed if template.pair] == lines[1:4]
+        assert [template.pattern for template in templates.parsed if not template.pair] == lines[:1]
+    mine = Templates(["w=%x[0,0]", "Before=%x[-1,0]", "B01:%x[0,0]"])  # names of our own
+    assert [template.pair for template in mine.parsed] == [False, False, True]
+    assert Templates(lines, syntax="m3n").pair_width == Templates(mine.patterns, syntax="m3n").pair_width == 0
+    with pytest.raises(ValueError, match="unknown syntax 'crf'; choose one of"):
+        Templates(lines, syntax="crf")
+
+
+def rex(expression, text):
+    """Wapiti's regular expressions by backtracking, after its manual: the ends of the first match, or None."""
+    classes = {
+        "a": str.isalpha, "d": str.isdigit, "l": str.islower, "u": str.isupper, "w": str.isalnum, "s": str.isspace,
+        "p": lambda c: c.isascii() and c.isprintable() and not c.isalnum() and c != " ",
+    }  # fmt: skip
+
+    def one(item, letter):
+        if item == "." or item[0] != "\\":
+            return item in (".", letter)
+        if item[1].lower() in classes:
+            return (letter.isascii() and classes[item[1].lower()](letter)) == item[1].islower()
+        return item[1] == letter
+
+    def here(rest, place):
+        if not rest:
+            return place
+        if rest == "$":
+            return place if place == len(text) else None
+        item = rest[:2] if rest[0] == "\\" else rest[0]
+        after = rest[len(item) :]
+        fits = place < len(text) and one(item, text[place])
+        if after[:1] == "*":
+            shortest = here(after[1:], place)
+            return shortest if shortest is not None or not fits else here(rest, place + 1)
+        if after[:1] == "?":
+            longer = here(after[1:], place + 1) if fits else None
+            return longer if longer is not None else here(after[1:], place)
+        return here(after, place + 1) if fits else None
+
+    for start in [0] if expression[:1] == "^" else range(len(text) + 1):
+        end = here(expression.removeprefix("^"), start)
+        if end is not None:
+            return start, end
+    return None
+
+
+ITEMS = st.sampled_from(
+    ["a", "B", ".", "\\d", "\\a", "\\w", "\\l", "\\u", "\\p", "\\s", "\\D", "\\U", "\\P", "\\.", "\\*", "^", "$"]
+)
+EXPRESSIONS = st.builds(
+    lambda start, items, end: start + "".join(map("".join, items)) + end,
+    st.sampled_from(["", "^"]),
+    st.lists(st.tuples(ITEMS, st.sampled_from(["", "", "*", "?"])), max_size=4),
+    st.sampled_from(["", "$"]),
+).filter(lambda text: not re.match(r"\^?(\^[*?])", text))
+
+
+@given(EXPRESSIONS, st.text("aBb1.-* $^", max_size=6))
+def test_expressions_of_wapiti(expression, text):
+    found = rex(expression, text)
+    assert form_of("t", expression)(text) == ("true" if found else "false")
+    assert form_of("m", expression)(text) == (text[slice(*found)] if found else "")
+    assert form_of("M", expression)(text) == (text[slice(*found)].lower() if found else "")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text", "match"),
+    [
+        ("^.?.?.?", "Zürich", "Zür"), (".?.?$", "Zürich", "ch"), ("^\\u*$", "USA", "USA"), ("^\\u*$", "UsA", ""),
+        ("a*", "aaa", ""), ("a*$", "aaa", "aaa"), ("\\d\\d*-", "x12-3", "12-"), ("a?ab", "ab", "ab"),
+        ("x^$", "x^", "x^"),
+    ],
+)  # fmt: skip
+def test_examples_of_matches(expression, text, match):
+    assert form_of("m", expression)(text) == match
+
+
+@pytest.mark.parametrize("line", ['u:%t[0,0,"*a"]', 'u:%t[0,0,"a**"]', 'u:%m[0,0,"?"]'])
+def test_expressions_that_are_none(line):
+    with pytest.raises(ValueError, match=r"template .* has a [*?] after nothing; write"):
+        Templates(line)
+
+
+WAPITI = [
+    "*", "U:Wrd=%x[ 0,0]", "u:low=%X[-1,0]/%x[1,1]", "b:first=%x[@1,0]%x[@-1,1]", '*:Suf=%m[ 0,0,".?$"]',
+    '*:Caps=%t[-1,0,"\\u"]', 'u:far=%x[-6,0]%x[+5,0]%M[-1,0,"^."]%T[1,0,"\\d"]', "b",
+    "u:none=%x[@0,0]%x[@3,0]%x[@-2,0]",
+]  # fmt: skip
+
+
+def wapiti(sentence, t, pattern):
+    """A pattern of a token, written out: what Wapiti calls an observation."""
+
+    def value(match):
+        kind, at, row, column, expression = match.groups()
+        place = int(row) if at else t + int(row)
+        if at:
+            place += len(sentence) if place < 0 else -1
+        if place < 0:
+            text = f"_x-{-place}" if place > -5 else "_x-#"
+        elif place >= len(sentence):
+            beyond = place - len(sentence) + 1
+            text = f"_x+{beyond}" if beyond < 5 else "_x+#"
+        else:
+            text = sentence[place][int(column)]
+        found = None if expression is None else rex(expression, text)
+        if kind in "tT":
+            text = "true" if found else "false"
+        elif kind in "mM":
+            text = text[slice(*found)] if found else ""
+        return text.lower() if kind.isupper() else text
+
+    return re.sub(r'%(\w)\[ ?(@?)([+-]?\d+),(\d+)(?:,"([^"]*)")?\]', value, pattern)
+
+
+VALUES = st.sampled_from(["a", "Bc", "1", "Ü"])
+TEXTS = st.lists(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@given(TEXTS, TEXTS)
+def test_patterns_of_wapiti_are_a_plain_loop(train, new):
+    """Attributes of the same texts may come from different values; their texts say what Wapiti would see."""
+    templates = Templates("\n".join(WAPITI))
+    matrix = templates.fit_transform(Sentences.of(train))
+    tokens, pairs = ([line for line in WAPITI if line[0] in kinds] for kinds in ("uU*", "b*"))
+    pairs = [line for line in pairs if "%" in line]
+    for sentences, rows in ((train, matrix), (new, templates.transform(Sentences.of(new)))):
+        places = [(s, t) for s in sentences for t in range(len(s))]
+        expected = [{wapiti(s, t, line) for line in tokens} for s, t in places]
+        assert rows_of(rows, templates.names) == [row & set(templates.names) for row in expected]
+        matrix = templates.transform_pairs(Sentences.of(sentences))
+        edges = rows_of(matrix, templates.pair_names) if matrix.shape[0] else []
+        expected = [{wapiti(s, t, line) for line in pairs} for s, t in places if t > 0]
+        assert edges == [row & set(templates.pair_names) for row in expected]
+
+
+@given(SENTENCES, st.integers(1, 3))
+def test_rare_attributes_are_left_out(sentences, least):
+    """Counted as crf_learn -f does: how often an attribute occurs, whatever the label."""
+    patterns = [*PATTERNS, "B0:%x[0,0]"]
+    templates = Templates(patterns, syntax="m3n")
+    matrix = templates.fit_transform(Sentences.of(sentences), min_freq=least)
+    expected = spelled(sentences, PATTERNS, "symbols")
+    counts = Counter(chain.from_iterable(expected))
+    frequent = {name for name, count in counts.items() if count >= least}
+    assert set(templates.names) == frequent
+    assert rows_of(matrix, templates.names) == [row & frequent for row in expected]
+    assert rows_of(templates.transform(Sentences.of(sentences)), templates.names) == [
+        row & frequent for row in expected
+    ]
+    pairs = Counter(f"B0:{token[0]}" for sentence in sentences for token in sentence[1:])
+    assert set(templates.pair_names) == {name for name, count in pairs.items() if count >= least}

@@ -13,8 +13,8 @@ import numpy as np
 import m3n
 from m3n.cli.options import console, print_json
 from m3n.estimators.forms import ALIGNMENTS, Form
-from m3n.io import Alignment, Data, read_alignments, read_parallel, write_alignments
-from m3n.io.alignments import FORMATS
+from m3n.io import Alignment, Data, read_alignments, read_parallel
+from m3n.io.alignments import FORMATS, alignment_texts
 from m3n.io.files import Source, hold, name_of, write_text
 from m3n.io.parallel import Pair, sizes_of
 from m3n.scores import alignment_scores
@@ -104,8 +104,8 @@ def load_translations(path: Path | None) -> Any:
     return model
 
 
-def predict_links(model: Any, data: Data, output: Path, wanted: Written) -> None:
-    """Predict and write.
+def predicted_links(model: Any, data: Data, wanted: Written, first: int = 0) -> Iterator[str]:
+    """What is written about the links that a model finds.
 
     Parameters
     ----------
@@ -113,13 +113,13 @@ def predict_links(model: Any, data: Data, output: Path, wanted: Written) -> None
         The aligner.
     data : Data
         The sentence pairs.
-    output : Path
-        Where to; ``-`` is standard output.
     wanted : Written
         What to write.
+    first : int
+        How many sentence pairs have come before.
     """
     shares = model.predict_marginals(data.X) if wanted.confidence or wanted.marginals else None
-    write_links(output, data.X, model.predict(data.X), shares, wanted)
+    return _texts(data.X, model.predict(data.X), shares, wanted, first)
 
 
 def write_links(output: Path, pairs: list[Pair], links: list[Links], shares: Any, wanted: Written) -> None:
@@ -138,10 +138,13 @@ def write_links(output: Path, pairs: list[Pair], links: list[Links], shares: Any
     wanted : Written
         What to write.
     """
+    write_text(output, _texts(pairs, links, shares, wanted))
+
+
+def _texts(pairs: list[Pair], links: list[Links], shares: Any, wanted: Written, first: int = 0) -> Iterator[str]:
     if wanted.json:
-        write_text(output, _json(pairs, links, shares, wanted))
-    else:
-        write_alignments(output, links, wanted.format or "pharaoh", probabilities=shares)
+        return _json(pairs, links, shares, wanted)
+    return alignment_texts(links, wanted.format or "pharaoh", shares, first)
 
 
 def _json(pairs: list[Pair], links: list[Links], shares: Any, wanted: Written) -> Iterator[str]:
@@ -154,7 +157,7 @@ def _json(pairs: list[Pair], links: list[Links], shares: Any, wanted: Written) -
         yield json.dumps(entry, ensure_ascii=False) + "\n"
 
 
-def compare_files(found: Path, gold: Path) -> tuple[list[Alignment], list[Alignment]]:
+def compare_files(found: Source, gold: Source) -> tuple[list[Alignment], list[Alignment]]:
     """The right links and others, of two files.
 
     Parameters

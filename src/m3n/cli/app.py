@@ -12,6 +12,7 @@ import m3n
 from m3n.cli.options import (
     DataFile,
     Delimiter,
+    Encoding,
     FirstFeature,
     Format,
     GoldLinks,
@@ -72,8 +73,18 @@ def train(
     ] = None,
     template: Annotated[
         Path | None,
-        typer.Option("--template", "-t", help="A CRF++ template file. Default: words, their forms and neighbours."),
+        typer.Option(
+            "--template", "-t", help="A template file of CRF++ or Wapiti. Default: words, their forms and neighbours."
+        ),
     ] = None,
+    min_freq: Annotated[
+        int | None,
+        typer.Option("--min-freq", "-f", help="Leave out attributes that occur less often. Default: 1.", min=1),
+    ] = None,
+    boundaries: Annotated[
+        bool,
+        typer.Option("--boundaries/--no-boundaries", help="Scores of the first and the last label of a sequence."),
+    ] = True,
     test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.")] = None,
     report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.")] = None,
     objective: Objective = "margin",
@@ -128,6 +139,7 @@ def train(
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
+    encoding: Encoding = None,
     jobs: Jobs = None,
     seed: Annotated[int, typer.Option(help="Seed of solvers that draw random numbers.", min=0)] = 0,
     json: Json = False,
@@ -141,14 +153,14 @@ def train(
     from m3n.cli.alignments import load_translations, read_more
     from m3n.cli.inputs import Reading, task_of, templates_for
     from m3n.cli.settings import parse_solver, parse_strength
-    from m3n.io.files import hold
+    from m3n.io.files import hold, recoded
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
     reading = Reading(format, delimiter, label, first_feature, single_root, links, not (json or quiet))
     with blaming("DATA"):
-        source = hold(data)
+        source = hold(recoded(data, encoding))
         task = task or task_of(source, format, delimiter)
     with blaming("--task"):
         form = command.estimator_for(task)._form
@@ -159,11 +171,12 @@ def train(
         wanted = lam or usual.get("lam")
         strength = None if wanted is None else parse_strength(wanted, sum(found.weights or [1] * len(found.y or [])))
     with blaming("--template"):
-        templates = templates_for(found.X, template)
+        templates = templates_for(found.X, None if template is None else recoded(template, encoding))
     with blaming("--test"):
         if test is None and test_links is not None:
             raise ValueError("--test-links has the links of --test, which is missing")
-        held_out = None if test is None else replace(reading, links=test_links).labelled(test, form, found)
+        other = replace(reading, links=test_links)
+        held_out = None if test is None else other.labelled(recoded(test, encoding), form, found)
     with blaming("--unlabelled"):
         more = read_more(unlabelled, form)
     with blaming("--translations"):
@@ -175,7 +188,7 @@ def train(
         "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
         "random_state": seed, "order": order, "projective": False if crossing else None,
         "single_root": None if single_root else False, "translations": known, "structure": structure,
-        "fertility": fertility,
+        "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False,
     }  # fmt: skip
     wishes = command.Wishes(model, task, settings, more, test, report, json, quiet)
     with blaming("train"), compilation_shown(not (json or quiet)):
@@ -195,6 +208,7 @@ def predict(
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
+    encoding: Encoding = None,
     output_format: OutputFormat = None,
     json: JsonLines = False,
 ) -> None:
@@ -212,8 +226,9 @@ def predict(
     with blaming("--model"):
         fitted = m3n.load(model)
     with blaming("DATA"), compilation_shown():
-        found = Reading(format, delimiter, label, first_feature, shown=not json).for_model(data, fitted)
-        command.run(fitted, found, output, wanted)
+        command.check(fitted, wanted)
+        reading = Reading(format, delimiter, label, first_feature, shown=not json)
+        command.run(fitted, reading.parts_for(data, fitted, encoding), output, wanted, encoding)
 
 
 @app.command()
@@ -229,6 +244,7 @@ def evaluate(
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
+    encoding: Encoding = None,
     links: GoldLinks = None,
     json: Json = False,
 ) -> None:
@@ -239,18 +255,20 @@ def evaluate(
     """
     from m3n.cli import evaluate as command
     from m3n.cli.inputs import Reading
+    from m3n.io.files import recoded
 
     with blaming("--model"):
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
         reading = Reading(format, delimiter, label, first_feature, links=links, shown=not json)
+        source = recoded(data, encoding)
         if command.are_links(fitted, links):
-            command.run_links(data, fitted, reading, json)
+            command.run_links(source, fitted, reading, json)
             return
         if fitted is not None and command.form_of(fitted).trees:
-            command.run_trees(data, fitted, reading, json)
+            command.run_trees(source, fitted, reading, json)
             return
-        gold, found = command.labels_of(data, fitted, reading)
+        gold, found = command.labels_of(source, fitted, reading)
     with blaming("--scheme"):
         command.run(gold, found, scheme, json, fitted)
 
@@ -377,7 +395,7 @@ def compare(
     solver: Annotated[
         list[str] | None, typer.Option(help="NAME or NAME:SETTING=VALUE,...; may be repeated. Default: all that fit.")
     ] = None,
-    lam: Annotated[str, typer.Option(help="Weight of the regulariser, a number or 1/n.")] = "0.01",
+    lam: Annotated[str, typer.Option(help="Weight of the regulariser: a number, or a number/n.")] = "0.01",
     loss: Annotated[
         str | None, typer.Option(help="hamming or normalized_hamming. Default: normalized_hamming; no loss for a CRF.")
     ] = None,
@@ -399,13 +417,13 @@ def compare(
 ) -> None:
     """Compare solvers on one problem: cost, certified gap and measured rate of each."""
     from m3n.cli import compare as command
-    from m3n.cli.settings import parse_folds, parse_lam, parse_solver
+    from m3n.cli.settings import parse_folds, parse_solver, parse_strength
     from m3n.compiled.ahead import expect
 
     with blaming("--solver"):
         solvers = [parse_solver(text) for text in solver or []]
     with blaming("--lam"):
-        strength = parse_lam(lam)
+        parse_strength(lam, 1)
     with blaming("--folds"):
         chosen = None if folds is None else parse_folds(folds)
     check_outputs(json=json, plot=plot)
@@ -415,7 +433,7 @@ def compare(
     with blaming("DATA"):
         found = command.load_data(data, seed, chosen).first(limit)
     with blaming("--loss, --objective, --jobs"):
-        problem = found.problem(strength, loss, objective, jobs)
+        problem = found.problem(parse_strength(lam, found.count), loss, objective, jobs)
     seconds = max_seconds if max_seconds is not None else 5.0 if data is None else 30.0
     wanted = command.Wanted(solvers, tol, max_passes, seconds, seed, json, plot, quiet)
     with compilation_shown(not quiet):

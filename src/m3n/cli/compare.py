@@ -63,6 +63,11 @@ class Task:
     classes: int
 
     @property
+    def count(self) -> int:
+        """How many examples there are."""
+        return len(self.labels)
+
+    @property
     def examples(self) -> str:
         """What there is one of for every example, for a headline."""
         return f"sequences, {self.classes} labels"
@@ -75,7 +80,7 @@ class Task:
         node = self.node.select((slice(0, sum(map(len, labels))),))
         return Task(f"{self.name}, first {limit}", node, labels, self.classes)
 
-    def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
+    def problem(self, lam: float, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The chain problem; without a loss that of the objective: the share of wrong labels, or none for a CRF."""
         _check_names(loss, objective)
         kind = OBJECTIVES[objective]
@@ -107,6 +112,11 @@ class TreeTask:
     data: Data
 
     @property
+    def count(self) -> int:
+        """How many examples there are."""
+        return len(self.data.X)
+
+    @property
     def examples(self) -> str:
         """What there is one of for every example, for a headline."""
         return "dependency trees" if self.data.format == "conllu" else "phrase structure trees"
@@ -118,11 +128,11 @@ class TreeTask:
         trees = (self.data.y or [])[:limit]
         return TreeTask(f"{self.name}, first {limit}", Data(self.data.X[:limit], trees, self.data.format))
 
-    def problem(self, lam: float | None, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
+    def problem(self, lam: float, loss: str | None, objective: str, n_jobs: int | None) -> Problem:
         """The problem of a parser; without a loss the share of wrong parts, or none for a CRF."""
         _check_names(loss, objective)
         settings: dict[str, Any] = {
-            "lam": 1.0 / len(self.data.X) if lam is None else lam,
+            "lam": lam,
             "loss": loss or "normalized_hamming",
             "objective": "softmax_margin" if loss and objective == "crf" else objective,
             "n_jobs": n_jobs,

@@ -12,15 +12,15 @@ from m3n.cli.options import console, print_json
 from m3n.cli.trees import rows_of, scores_of, table_of
 from m3n.estimators.forms import ALIGNMENTS, SETS, form_of
 from m3n.io import Sentences, read_columns
-from m3n.io.files import name_of
+from m3n.io.files import Source, name_of
 
 
-def labels_of(path: Path, model: Any, reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
+def labels_of(path: Source, model: Any, reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
     """The right labels and the predicted ones: by a model, or the last two columns of the file.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Held
         The data.
     model : estimator or None
         A fitted model.
@@ -67,12 +67,12 @@ def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: boo
         out.print(score.text(form.position, form.example))
 
 
-def run_trees(path: Path, model: Any, reading: Reading, as_json: bool) -> None:
+def run_trees(path: Source, model: Any, reading: Reading, as_json: bool) -> None:
     """Print the scores of a parser.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Held
         Sentences with their trees.
     model : estimator
         The parser.
@@ -108,12 +108,12 @@ def are_links(model: Any, links: Path | None) -> bool:
     return links is not None if model is None else form_of(model) is ALIGNMENTS
 
 
-def run_links(path: Path, model: Any, reading: Reading, as_json: bool) -> None:
+def run_links(path: Source, model: Any, reading: Reading, as_json: bool) -> None:
     """Print the scores of an aligner, or of links in a file.
 
     Parameters
     ----------
-    path : Path
+    path : Path or Held
         Sentence pairs; without a model, links.
     model : estimator or None
         The aligner.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import Any
 from m3n.cli.alignments import read_pairs
 from m3n.cli.options import console
 from m3n.cli.trees import read_trees
-from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SEQUENCES, SETS, Form, form_of
+from m3n.estimators.forms import ALIGNMENTS, ARCS, GRAPHS, SEQUENCES, SETS, Form, form_of
 from m3n.estimators.graph_inputs import GraphReader
 from m3n.estimators.inputs import SequenceReader
 from m3n.features import Templates, word_templates
 from m3n.io import Data, DataFileError, Sentences, detect, read_graphs, read_label_sets, read_sequences, read_template
-from m3n.io.files import STANDARD, Source, hold, name_of
+from m3n.io.detection import recognise
+from m3n.io.files import STANDARD, Held, Source, hold, name_of
+from m3n.io.streams import batches
 from m3n.scores import Scores, chunk_scores, set_scores, token_scores
 from m3n.scores.labels import are_chunks
 
@@ -119,6 +122,52 @@ class Reading:
         data = data or self._sequences(path, model.reader_)
         return _with_labels(data, path, "compare with") if scored else data
 
+    def parts_for(self, path: Path, model: Any, encoding: str | None = None) -> Iterator[Data]:
+        """The examples of a file of any size, or of a pipe, part by part as they come.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        model : estimator
+            The model that will read them.
+        encoding : str or None
+            The encoding of the file; None for UTF-8.
+        """
+        reading, width = self, None
+
+        def format_of(head: Held) -> str:
+            nonlocal reading
+            reading = replace(self, format=self.format or self._format_for(head, model), shown=False)
+            return reading.format or ""
+
+        for part in batches(path, format_of, encoding):
+            data = reading.for_model(part, model)
+            found = len(data.X.columns) + (data.X.label is not None) if isinstance(data.X, Sentences) else None
+            if width is not None and found != width:
+                raise DataFileError.at(part, 1, f"expected {width} columns as in the lines before, found {found}")
+            width = found
+            yield data
+
+    def _format_for(self, head: Held, model: Any) -> str:
+        """The format of a file by its beginning, for a model; said if there was a choice."""
+        form = form_of(model)
+        if not form.files:
+            raise ValueError(f"the model takes {form.inputs}, which no file holds; call its predict(X) in Python")
+        if form is ALIGNMENTS or form in FORMATS:
+            return FORMATS.get(form, "parallel")
+        if form is ARCS:
+            return "conllu"
+        if form.trees:
+            return "brackets" if recognise(head, labelled=False).format == "brackets" else "text"
+        if self.delimiter is not None:
+            return "columns"
+        kind = "columns" if model.reader_.kind == "columns" else "attributes"
+        found = recognise(head, labelled=False, kind=kind)
+        if self.shown:
+            console(errors=True).print(f"{head.name}: read as {found.format}, for {found.why}")
+        return found.format
+
     def _whole(self, path: Source, form: Form, gold: bool) -> Data | None:
         """Sentences or sentence pairs, with trees or links if these are wanted; None for labels of positions."""
         if self.links is not None and form is not ALIGNMENTS:
@@ -213,7 +262,7 @@ def width_of(X: Any) -> int | None:
     return int(X[0].shape[1]) if isinstance(X, list) and X and hasattr(X[0], "shape") else None
 
 
-def templates_for(X: Any, template: Path | None) -> Templates | None:
+def templates_for(X: Any, template: Source | None) -> Templates | None:
     """The templates of a file, the usual ones, or none where attributes are given.
 
     Parameters

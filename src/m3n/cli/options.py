@@ -28,6 +28,9 @@ Format = Annotated[
     ),
 ]
 Delimiter = Annotated[str | None, typer.Option(help="What separates columns. Default: blanks and tabs.")]
+Encoding = Annotated[
+    str | None, typer.Option(help="How the files are encoded, such as latin-1 or euc-jp. Default: utf-8.")
+]
 Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
 FirstFeature = Annotated[
     int | None,

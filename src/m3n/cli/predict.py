@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from m3n.cli.alignments import Written, predict_links
-from m3n.cli.trees import write_trees
+from m3n.cli.alignments import Written, predicted_links
+from m3n.cli.trees import tree_texts
 from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SETS, form_of
-from m3n.io import Data, Sentences, write_columns
-from m3n.io.files import write_text
+from m3n.io import Data, Sentences
+from m3n.io.columns import column_texts
+from m3n.io.files import write_pieces
 from m3n.io.svmlight import label_text
 
 
@@ -31,52 +32,74 @@ class Wanted:
     format: str | None = None  # of links
 
 
-def run(model: Any, data: Data, output: Path, wanted: Wanted) -> None:
-    """Predict and write.
+def check(model: Any, wanted: Wanted) -> None:
+    """Refuse what a model cannot do before the data are read.
 
     Parameters
     ----------
     model : estimator
         The model.
-    data : Data
+    wanted : Wanted
+        What to write.
+    """
+    form = form_of(model)
+    if form is ALIGNMENTS:
+        Written(wanted.format, wanted.confidence, wanted.marginals, wanted.json)
+    elif wanted.format is not None:
+        raise ValueError("--output-format is for links of sentence pairs; leave it away")
+    if form.trees and wanted.confidence:
+        raise ValueError("--confidence is for labels; --marginals --json shows probabilities of arcs and spans")
+    if form.trees and wanted.marginals and not wanted.json:
+        raise ValueError("probabilities of arcs and spans have no place in the file; add --json")
+    if wanted.n_best > 1 and not hasattr(model, "predict_k_best"):
+        raise ValueError(f"a {type(model).__name__} has one answer per {form.example}; leave --n-best away")
+
+
+def run(model: Any, parts: Iterable[Data], output: Path, wanted: Wanted, encoding: str | None = None) -> None:
+    """Predict and write, part by part.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    parts : iterable of Data
         The examples.
     output : Path
         Where to; ``-`` is standard output.
     wanted : Wanted
         What to write.
+    encoding : str or None
+        The encoding of what is written; None for UTF-8.
     """
-    if form_of(model) is ALIGNMENTS:
-        if wanted.n_best > 1:
-            raise ValueError(f"a {type(model).__name__} has one answer per pair; leave --n-best away")
-        predict_links(model, data, output, Written(wanted.format, wanted.confidence, wanted.marginals, wanted.json))
-        return
-    if wanted.format is not None:
-        raise ValueError("--output-format is for links of sentence pairs; leave it away")
-    if form_of(model).trees:
-        if wanted.confidence:
-            raise ValueError("--confidence is for labels; --marginals --json shows probabilities of arcs and spans")
-        write_trees(model, data, output, wanted.n_best, wanted.marginals, wanted.json)
-        return
+    write_pieces(output, _pieces(model, parts, wanted), encoding)
+
+
+def _pieces(model: Any, parts: Iterable[Data], wanted: Wanted) -> Iterator[str]:
+    first = 0
+    for data in parts:
+        yield "".join(_texts(model, data, wanted, first))
+        first += len(data.X) if isinstance(data.X, Sequence) else data.X.shape[0]
+
+
+def _texts(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str]:
+    """What is written about some examples, of which the first has this number."""
+    form = form_of(model)
+    if form is ALIGNMENTS:
+        written = Written(wanted.format, wanted.confidence, wanted.marginals, wanted.json)
+        return predicted_links(model, data, written, first)
+    if form.trees:
+        return tree_texts(model, data, wanted.n_best, wanted.marginals, wanted.json)
     if wanted.n_best > 1:
-        answers = _best(model, data, wanted.n_best)
-        write_text(output, _best_json(answers) if wanted.json else _best_lines(data, answers))
-        return
+        answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True)
+        return _best_json(_tokens(data, model), answers) if wanted.json else _best_lines(data, answers)
     found = _answers(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
-        write_text(output, _json(_tokens(data, model), found))
-    elif data.format == "svmlight":
-        write_text(output, _sets(found))
-    elif isinstance(data.X, Sentences):
-        write_columns(output, data.X, *_columns(found))
-    else:
-        write_text(output, _lines(zip(*_columns(found), strict=True)))
-
-
-def _best(model: Any, data: Data, count: int) -> list[list[tuple[Any, ...]]]:
-    ranked = getattr(model, "predict_k_best", None)
-    if ranked is None:
-        raise ValueError(f"a {type(model).__name__} has one answer per {form_of(model).example}; leave --n-best away")
-    return ranked(data.X, count, probabilities=True)
+        return _json(_tokens(data, model), found)
+    if data.format == "svmlight":
+        return _sets(found)
+    if isinstance(data.X, Sentences):
+        return column_texts(data.X, *_columns(found))
+    return _lines(zip(*_columns(found), strict=True))
 
 
 def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
@@ -127,19 +150,20 @@ def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
 
 def _best_lines(data: Data, answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
     """Every answer as a block of lines, after a line with its rank and its probability, as CRF++ writes it."""
-    tokens = data.X.tokens if isinstance(data.X, Sentences) else None
+    rows = data.X.rows() if isinstance(data.X, Sentences) else None
     for i, best in enumerate(answers):
         for rank, (labels, _, probability) in enumerate(best):
             yield f"# {rank} {probability:.6f}\n"
             for t, label in enumerate(labels):
-                yield " ".join([*(tokens[i][t] if tokens else ()), str(label)]) + "\n"
+                yield " ".join([*(rows[i][t] if rows else ()), str(label)]) + "\n"
             yield "\n"
 
 
-def _best_json(answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
-    for best in answers:
+def _best_json(tokens: Any, answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
+    for i, best in enumerate(answers):
         listed = [{"labels": labels, "score": score, "probability": p} for labels, score, p in best]
-        yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
+        entry: dict[str, Any] = {} if tokens is None else {"tokens": tokens[i]}
+        yield json.dumps(entry | {"n_best": listed}, ensure_ascii=False) + "\n"
 
 
 def _json(tokens: Any, found: dict[str, list[Any]]) -> Iterator[str]:

@@ -55,25 +55,6 @@ def parse_folds(text: str) -> list[int]:
     return sorted(folds)
 
 
-def parse_lam(text: str) -> float | None:
-    """A positive number, or None for ``1/n``, which the problem knows.
-
-    Parameters
-    ----------
-    text : str
-        What was typed.
-    """
-    if text.replace(" ", "") == "1/n":
-        return None
-    try:
-        lam = float(text)
-    except ValueError:
-        raise ValueError(f"the regularisation is a positive number or 1/n, got {text!r}") from None
-    if not 0.0 < lam < float("inf"):
-        raise ValueError(f"the regularisation must be positive and finite, got {text}")
-    return lam
-
-
 def parse_strength(text: str, count: float) -> float:
     """A positive number, or one divided by the number of sequences, such as ``1/n`` or ``10/n``.
 
@@ -85,10 +66,14 @@ def parse_strength(text: str, count: float) -> float:
         How many sequences there are, or the sum of their weights.
     """
     number, slash, what = text.replace(" ", "").partition("/")
-    if slash and what != "n":
-        raise ValueError(f"the regularisation is a positive number, 1/n or 10/n, got {text!r}")
-    strength = parse_lam(number)
-    assert strength is not None  # a number stands there
+    try:
+        strength = float(number) if not slash or what == "n" else None
+    except ValueError:
+        strength = None
+    if strength is None:
+        raise ValueError(f"the regularisation is a positive number, or one divided by n such as 5/n, got {text!r}")
+    if not 0.0 < strength < float("inf"):
+        raise ValueError(f"the regularisation must be positive and finite, got {text}")
     return strength / count if slash else strength
 
 

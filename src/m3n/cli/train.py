@@ -21,7 +21,8 @@ TASKS = {  # the estimators of m3n
     "sequences": "SequenceTagger", "labels": "MultilabelClassifier", "graphs": "GraphLabeler",
     "dependencies": "DependencyParser", "phrases": "ConstituencyParser", "alignments": "WordAligner",
 }  # fmt: skip
-OPTIONS = {"projective": "crossing", "single_root": "no-single-root"}  # settings with options of another name
+# settings with options of another name
+OPTIONS = {"projective": "crossing", "single_root": "no-single-root", "boundaries": "no-boundaries"}
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from m3n.estimators.forms import ARCS, Form
-from m3n.io import Data, Treebank, detect, read_brackets, read_conllu, write_brackets, write_conllu
+from m3n.io import Data, Treebank, detect, read_brackets, read_conllu
 from m3n.io.brackets import read_words
-from m3n.io.files import Source, hold, name_of, write_text
+from m3n.io.files import Source, hold, name_of
 from m3n.scores import AttachmentScores, BracketScores, attachment_rows, attachment_scores, bracket_rows, bracket_scores
 from m3n.scores.table import Row, rows_text
 
@@ -36,6 +35,8 @@ def read_trees(path: Source, form: Form, format: str | None, single_root: bool =
         Whether there must be trees.
     """
     wanted = "conllu" if form is ARCS else "brackets"
+    if format == "text" and form is not ARCS and not gold:
+        return Data(read_words(path), None, "text")
     if format not in (None, wanted):
         raise ValueError(f"{form.kind} come in the format {wanted}, not {format}")
     if form is ARCS:
@@ -91,8 +92,8 @@ def table_of(form: Form, gold: Any, found: Any) -> str:
     return rows_text(rows_of(form, gold, found))
 
 
-def write_trees(model: Any, data: Data, output: Path, n_best: int, marginals: bool, as_json: bool) -> None:
-    """Predict and write: the file with new trees, or JSON lines.
+def tree_texts(model: Any, data: Data, n_best: int, marginals: bool, as_json: bool) -> Iterator[str]:
+    """What is written about the trees that a model finds: the file with new trees, or JSON lines.
 
     Parameters
     ----------
@@ -100,8 +101,6 @@ def write_trees(model: Any, data: Data, output: Path, n_best: int, marginals: bo
         The parser.
     data : Data
         The sentences.
-    output : Path
-        Where to.
     n_best : int
         How many trees of every sentence.
     marginals : bool
@@ -109,19 +108,15 @@ def write_trees(model: Any, data: Data, output: Path, n_best: int, marginals: bo
     as_json : bool
         Whether to write JSON lines.
     """
-    if marginals and not as_json:
-        raise ValueError("probabilities of arcs and spans have no place in the file; add --json")
     if n_best > 1:
         ranked = model.predict_k_best(data.X, n_best)
-        write_text(output, _ranked_json(ranked) if as_json else _ranked_texts(data, ranked))
-        return
+        return _ranked_json(data, ranked) if as_json else _ranked_texts(data, ranked)
     found = model.predict(data.X)
     if as_json:
-        write_text(output, _json(model, data, found, marginals))
-    elif isinstance(data.X, Treebank):
-        write_conllu(output, data.X.with_trees(found))
-    else:
-        write_brackets(output, found)
+        return _json(model, data, found, marginals)
+    if isinstance(data.X, Treebank):
+        return data.X.with_trees(found).texts()
+    return (f"{tree}\n" for tree in found)
 
 
 def _ranked_texts(data: Data, ranked: list[list[tuple[Any, float]]]) -> Iterator[str]:
@@ -132,17 +127,20 @@ def _ranked_texts(data: Data, ranked: list[list[tuple[Any, float]]]) -> Iterator
             yield from data.X[i : i + 1].with_trees([tree]).texts() if isinstance(data.X, Treebank) else [f"{tree}\n"]
 
 
-def _ranked_json(ranked: list[list[tuple[Any, float]]]) -> Iterator[str]:
-    for best in ranked:
+def _ranked_json(data: Data, ranked: list[list[tuple[Any, float]]]) -> Iterator[str]:
+    for i, best in enumerate(ranked):
         listed = [{"tree": _plain(tree), "score": score} for tree, score in best]
-        yield json.dumps({"n_best": listed}, ensure_ascii=False) + "\n"
+        yield json.dumps({"words": _words(data, i), "n_best": listed}, ensure_ascii=False) + "\n"
+
+
+def _words(data: Data, i: int) -> list[str]:
+    return [word["form"] if isinstance(word, dict) else word for word in data.X[i]]
 
 
 def _json(model: Any, data: Data, found: list[Any], marginals: bool) -> Iterator[str]:
     shares = model.predict_marginals(data.X) if marginals else []
     for i, tree in enumerate(found):
-        words = [word["form"] if isinstance(word, dict) else word for word in data.X[i]]
-        entry: dict[str, Any] = {"words": words, "tree": _plain(tree)}
+        entry: dict[str, Any] = {"words": _words(data, i), "tree": _plain(tree)}
         if marginals:
             entry["marginals"] = _plain_shares(shares[i])
         yield json.dumps(entry, ensure_ascii=False) + "\n"

@@ -32,8 +32,8 @@ from m3n.estimators import SequenceTagger
 from m3n.estimators.inputs import SequenceReader
 from m3n.estimators.matrices import Matrix
 from m3n.features import Templates
-from m3n.features.templates import PLAIN, Key
 from m3n.io.files import text_of
+from m3n.io.template_syntax import Key, Row, asks_for_transitions
 
 __all__ = ["load_text_model"]
 
@@ -59,7 +59,7 @@ def load_text_model(path: str | os.PathLike[str]) -> SequenceTagger:
         Predicts what CRF++ predicts.
     """
     model = _read(os.fspath(path))
-    patterns = Counter(pattern for pattern in model.templates if not PLAIN.fullmatch(pattern))
+    patterns = Counter(pattern for pattern in model.templates if not _plain(pattern))
     try:
         templates, rows = _attributes(list(patterns), model.ids)
     except ValueError as error:
@@ -74,6 +74,11 @@ def load_text_model(path: str | os.PathLike[str]) -> SequenceTagger:
     return tagger_of(model.labels, reader, token, _transitions(model), edges if templates.has_pairs else None)
 
 
+def _plain(pattern: str) -> bool:
+    """Whether a template asks for transitions alone."""
+    return asks_for_transitions(pattern, "crf++")
+
+
 @dataclass(frozen=True)
 class _TextModel:
     labels: list[str]
@@ -86,10 +91,7 @@ class _TextModel:
 
 def _attributes(patterns: Sequence[str], ids: dict[str, int]) -> tuple[Templates, list[np.ndarray]]:
     """Templates that know the attributes of a model and, per template, the ids of their weights in column order."""
-    templates = Templates(patterns)
-    for pattern, template in zip(patterns, templates.parsed, strict=True):
-        if template.pair != pattern.startswith("B"):
-            raise ValueError(f"template {pattern!r} needs a name: B01:%x[0,0], for example; train the model again")
+    templates = Templates(patterns, syntax="crf++")
     found = [
         [(id_, values) for text, id_ in ids.items() for values in _values(text, template.texts)]
         for template in templates.parsed
@@ -143,7 +145,7 @@ def _columns(templates: Templates, found: Iterable[list[tuple[int, tuple[str, ..
 
 
 def _codes(
-    templates: Templates, macros: tuple[tuple[int, Key], ...], values: list[tuple[str, ...]]
+    templates: Templates, macros: tuple[tuple[Row, Key], ...], values: list[tuple[str, ...]]
 ) -> list[np.ndarray]:
     """The codes of values, one array per macro; a macro that looks aside may have met the end of a sentence."""
     codes = []
@@ -159,7 +161,7 @@ def _transitions(model: _TextModel) -> np.ndarray:
     size = len(model.labels)
     total = np.zeros((size, size))
     for pattern in model.templates:
-        if PLAIN.fullmatch(pattern) and pattern in model.ids:
+        if _plain(pattern) and pattern in model.ids:
             begin = model.ids[pattern]
             total += model.weights[begin : begin + size * size].reshape(size, size)
     return total

@@ -124,16 +124,20 @@ class SequenceReader:
         vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
         return cls(**own, vectorizer=vectorizer)
 
-    def fit(self, X: Any, templates: Templates | None = None) -> Inputs:
-        """Decide the kind, learn the vocabulary and read."""
+    def fit(self, X: Any, templates: Templates | None = None, min_freq: int = 1) -> Inputs:
+        """Decide the kind, learn the vocabulary, without attributes that occur less often, and read."""
         sequences, lengths = _as_sequences(X, templates)
         if not len(sequences):
             raise ValueError("X is empty: there is nothing to train on")
         self.kind = "columns" if templates else _kind(sequences[0])
         if self.kind in ("columns", "attributes"):
             self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
-            matrix = self.vectorizer.fit_transform(sequences)
+            matrix = self.vectorizer.fit_transform(sequences, min_freq)
+            if not matrix.shape[1]:
+                raise ValueError(f"no attribute occurs {min_freq} times or more; lower min_freq")
         else:
+            if min_freq > 1:
+                raise ValueError("min_freq is for attributes with names; columns of matrices stay as they are")
             matrix = _join(sequences, self.kind, None)
         self.width = matrix.shape[1]
         self.columns = len(sequences.columns) if self.kind == "columns" else 0

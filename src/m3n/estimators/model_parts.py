@@ -144,6 +144,8 @@ def _restored(value: Any) -> Any:
     if value["family"] == "mapping":
         return {tuple(key) if isinstance(key, list) else key: _restored(entry) for key, entry in value["entries"]}
     settings = {name: _restored(setting) for name, setting in value["settings"].items()}
+    if value["family"] == "templates":
+        settings.setdefault("syntax", "m3n")  # what lines meant before there were others
     return FAMILIES[value["family"]][value["name"]](**settings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from itertools import chain
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,8 @@ class SequenceTagger(SequenceModel):
     strengths : mapping from str to float, or None
         How strongly groups of weights are regularised, relative to ``lam``: "attributes", "transitions", "boundaries"
         and "pairs" (attributes of pairs), each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
+    min_freq : int
+        Attributes that occur less often in the training data are left out.
 
     Attributes
     ----------
@@ -118,13 +121,14 @@ class SequenceTagger(SequenceModel):
     observed_only: bool = False
     boundaries: bool = True
     constraints: str | Transitions | None = None
+    min_freq: int = 1
 
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL,
+        *KERNEL, "min_freq",
     )  # fmt: skip
     _groups = GROUPS
 
@@ -293,11 +297,13 @@ class SequenceTagger(SequenceModel):
     def _check_words(self) -> None:
         super()._check_words()
         check_constraints(self.constraints)
+        if not isinstance(self.min_freq, Integral) or self.min_freq < 1:
+            raise ValueError(f"min_freq must be a whole number from 1, got {self.min_freq!r}")
         if self.observed_only and self._kernel_settings() is not None:
             raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
 
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
-        inputs = reader.fit(X, self.templates)
+        inputs = reader.fit(X, self.templates, self.min_freq)
         classes, outputs = read_labels(y, inputs.lengths)
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":

@@ -36,10 +36,18 @@ class JointCodes:
     def __len__(self) -> int:
         return len(self.tables[-1])
 
-    def learn(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        """Number the tuples that occur; ``parts[j]`` has the j-th code of every tuple."""
+    def learn(self, parts: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
+        """Number the tuples that occur so often; ``parts[j]`` has the j-th code of every tuple."""
         self.tables = []
-        return self._number(parts, learn=True)
+        numbers = self._number(parts, learn=True)
+        return numbers if least <= 1 else self._frequent(numbers, least)
+
+    def _frequent(self, numbers: np.ndarray, least: int) -> np.ndarray:
+        """Forget tuples that occur less often; the numbers of the others."""
+        kept = np.bincount(numbers[numbers >= 0], minlength=len(self)) >= least
+        self.tables[-1] = self.tables[-1][kept]
+        rank = np.append(np.where(kept, np.cumsum(kept) - 1, ABSENT), ABSENT)  # the last entry is that of ABSENT
+        return rank[numbers]
 
     def find(self, parts: Sequence[np.ndarray]) -> np.ndarray:
         """The numbers of tuples; ABSENT for those that ``learn`` did not see."""

@@ -2,9 +2,8 @@
 
 A template is a text with macros ``%x[row,column]``: the value of a column in the token that stands ``row`` places
 further. The template ``w[-1]|w[0]=%x[-1,0]|%x[0,0]`` gives "dog" after "the" the attribute ``w[-1]|w[0]=the|dog``. The
-lines of a CRF++ template file (``U05:%x[-1,0]/%x[0,0]``) are such texts. A template that begins with ``B`` and a colon
-or digits (``B01:%x[0,0]``) makes attributes of the *pair* of labels of a token and of the one before it. Unlike in
-CRF++ a macro may ask for a form of the value: ``%x[0,0:suffix3]``, ``%x[0,0:lower]`` (``m3n.features.word_forms``).
+lines of template files of CRF++ (``U05:%x[-1,0]/%x[0,0]``) and Wapiti are such texts. Some make attributes of the
+*pair* of labels of a token and of the one before it; which they are, and other macros, is in ``io.template_syntax``.
 
 No attribute is spelled out in order to be numbered: the columns come as integer codes, a template joins the shifted
 codes of its macros to one number per token (``JointCodes``), and the numbers of all templates are the CSR matrix.
@@ -19,44 +18,30 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
+from functools import cache, partial
 
 import numpy as np
 import scipy.sparse
 
+from m3n.features import wapiti
 from m3n.features.joint_codes import ABSENT, JointCodes
 from m3n.features.word_forms import FORMS
 from m3n.io.sentences import Column, Sentences
-from m3n.io.template_file import MACRO
+from m3n.io.template_syntax import (
+    SYNTAXES,
+    Key,
+    Row,
+    Template,
+    asks_for_transitions,
+    read_lines,
+    templates_of,
+)
 
-UNKNOWN = re.compile(r"%[a-zA-Z]\[")
-PLAIN = re.compile(r"B\d*:?")  # all pairs alike
-PAIR = re.compile(r"B\w*:|B\d+(?!\w)")
 WINDOW = range(-2, 3)
 PADDINGS = ("symbols", "marks", "none")
 MARKS = ("__BOS__", "__EOS__")
-
-
-Key = int | str  # a column, or a form of one
-
-
-class Template(NamedTuple):
-    """A parsed template.
-
-    Attributes
-    ----------
-    macros : tuple of pairs
-        (row, column) of every macro; a form of a column is a text such as "0:lower".
-    texts : tuple of str
-        What stands before, between and after them.
-    pair : bool
-        Whether its attributes are those of a pair of neighbouring labels.
-    """
-
-    macros: tuple[tuple[int, Key], ...]
-    texts: tuple[str, ...]
-    pair: bool
+MATCHED = re.compile(r'([tmM])"(.*)"', re.DOTALL)  # a form that is made by a regular expression
+FARTHEST = 5  # Wapiti calls all places beyond the sentence alike that are so far away, or farther
 
 
 @dataclass
@@ -73,6 +58,11 @@ class Templates:
         What a macro that points beyond the sentence does. "symbols": it gives ``_B-1``, ``_B-2``, ... before and
         ``_B+1``, ... after the sentence, as in CRF++. "none": the token does not have that attribute. "marks": the
         same, but the first token has the attribute ``__BOS__`` and the last ``__EOS__``, as in CRFsuite's examples.
+    syntax : {"crf++", "wapiti", "m3n"}, optional
+        What lines mean. "crf++": those that begin with B are for pairs of labels, all others for single ones. "wapiti":
+        also those with b; those with ``*`` are for both; symbols beyond the sentence are ``_x-1``, ... "m3n": lines may
+        be any text, and only ``B``, a name and a colon, or digits (``B01:``), is for pairs. The default is CRF++'s if
+        all lines begin with U or B, Wapiti's if all begin with its letters and it is the text of a file or has a ``*``.
 
     Attributes
     ----------
@@ -95,16 +85,21 @@ class Templates:
 
     patterns: Sequence[str]
     padding: str = "symbols"
+    syntax: str | None = None
 
     def __post_init__(self) -> None:
         if self.padding not in PADDINGS:
             raise ValueError(f"unknown padding {self.padding!r}; choose one of {PADDINGS}")
-        lines = self.patterns.splitlines() if isinstance(self.patterns, str) else self.patterns
-        self.patterns = tuple(
-            line for line in map(str.strip, lines) if line and line[0] != "#" and not PLAIN.fullmatch(line)
-        )
-        texts = (*self.patterns, *(MARKS if self.padding == "marks" else ()))
-        self.parsed = tuple(map(_parse, texts))
+        if self.syntax not in (None, *SYNTAXES):
+            raise ValueError(f"unknown syntax {self.syntax!r}; choose one of {SYNTAXES}")
+        text = isinstance(self.patterns, str)
+        given = self.patterns.splitlines() if isinstance(self.patterns, str) else self.patterns
+        lines, self.syntax = read_lines(given, text, self.syntax)
+        self.patterns = tuple(line for line in lines if not asks_for_transitions(line, self.syntax))
+        marks = [Template((), (mark,), False, mark) for mark in (MARKS if self.padding == "marks" else ())]
+        self.parsed = (*(found for line in self.patterns for found in templates_of(line, self.syntax)), *marks)
+        _check_forms(self.parsed)
+        texts = [(template.pattern, template.pair) for template in self.parsed]
         if len(set(texts)) < len(texts) or all(template.pair for template in self.parsed):
             raise ValueError("there must be at least one template of single tokens, and no template may come twice")
         self.values: dict[Key, list[str]] = {}
@@ -137,7 +132,7 @@ class Templates:
 
     def unfitted(self) -> Templates:
         """The same templates without what they have learnt."""
-        return Templates(self.patterns, self.padding)
+        return Templates(self.patterns, self.padding, self.syntax)
 
     def restore(self, values: dict[Key, list[str]], tables: Sequence[Sequence[np.ndarray]]) -> None:
         """Take over what ``fit_transform`` has learnt elsewhere: ``values``, and the tables of all ``attributes``.
@@ -157,20 +152,24 @@ class Templates:
             for template, own in zip(self.parsed, tables, strict=True)
         ]
 
-    def fit_transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
+    def fit_transform(self, sentences: Sentences, min_freq: int = 1) -> scipy.sparse.csr_array:
         """Learn the attributes and return one row per token of all sentences.
 
         Parameters
         ----------
         sentences : Sentences
             Tokens in columns.
+        min_freq : int
+            Attributes that occur less often are left out.
         """
         used = self._used_columns(sentences)
-        self.restore({key: list(column.values) for key, column in used.items()}, [()] * len(self.parsed))
+        values = {key: self._with_symbols(key, list(column.values)) for key, column in used.items()}
+        self.restore(values, [()] * len(self.parsed))
         codes = {key: column.codes for key, column in used.items()}
+        learn = partial(JointCodes.learn, least=min_freq)
         if self.has_pairs:
-            self._matrix(codes, sentences.offsets, JointCodes.learn, pair=True)
-        return self._matrix(codes, sentences.offsets, JointCodes.learn, pair=False)
+            self._matrix(codes, sentences.offsets, learn, pair=True)
+        return self._matrix(codes, sentences.offsets, learn, pair=False)
 
     def transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
         """One row per token of all sentences; attributes that ``fit_transform`` did not see are left out.
@@ -222,11 +221,11 @@ class Templates:
             Tokens in columns.
         """
         width = len(sentences.columns)
-        for pattern, template in zip(self.patterns, self.parsed, strict=False):
+        for template in self.parsed:
             for _, key in template.macros:
                 if _place(key)[0] >= width:
                     what = f"reads column {_place(key)[0]}, but the columns of the tokens are 0 to {width - 1}"
-                    raise ValueError(f"template {pattern!r} {what}")
+                    raise ValueError(f"template {template.pattern!r} {what}")
 
     def _used_columns(self, sentences: Sentences) -> dict[Key, Column]:
         """The columns and their forms that the templates use, after checking that the sentences have them."""
@@ -252,14 +251,38 @@ class Templates:
         column : int or str
             Which column, or form of one.
         """
-        symbols = [f"_B{side}{distance + 1}" for side in "-+" for distance in range(self._reach)]
-        return self.values[column] + symbols
+        return self.values[column] if _expression(column) else self.values[column] + self._symbols()
+
+    def _symbols(self) -> list[str]:
+        """The texts of what stands beyond the sentence, before it from near to far, then behind it."""
+        distances = [str(k + 1) for k in range(self._reach)]
+        if self.syntax == "wapiti":
+            distances[FARTHEST - 1 :] = ["#"] * (len(distances) >= FARTHEST)
+        name = "_x" if self.syntax == "wapiti" else "_B"
+        return [f"{name}{side}{distance}" for side in "-+" for distance in distances]
+
+    def _with_symbols(self, key: Key, values: list[str]) -> list[str]:
+        """Values of a form with those of the symbols beyond the sentence, if it is made of these like of any text."""
+        if not _expression(key):
+            return values
+        function = _function(_place(key)[1])
+        return list(dict.fromkeys([*values, *map(function, self._symbols())]))
+
+    def _beyond(self, key: Key) -> np.ndarray:
+        """The codes of the symbols beyond the sentence."""
+        if not _expression(key):
+            return len(self.values[key]) + np.arange(2 * self._reach)
+        function, codes = _function(_place(key)[1]), {value: k for k, value in enumerate(self.values[key])}
+        return np.array([codes[function(symbol)] for symbol in self._symbols()], dtype=np.int64)
 
     @property
     def _reach(self) -> int:
         """How many symbols each side needs."""
-        rows = [abs(row) for template in self.parsed for row, _ in template.macros]
-        return max(rows, default=0) if self.padding == "symbols" else 0
+        if self.padding != "symbols":
+            return 0
+        rows = [_farthest(row) for template in self.parsed for row, _ in template.macros]
+        reach = max(rows, default=0)
+        return min(reach, FARTHEST) if self.syntax == "wapiti" else reach
 
     def _matrix(
         self, codes: dict[Key, np.ndarray], offsets: np.ndarray, number: Numbering, *, pair: bool
@@ -268,8 +291,8 @@ class Templates:
         rows = np.flatnonzero(window.place > 0) if pair else slice(None)  # a pair belongs to its second token
 
         @cache
-        def shifted(row: int, column: Key) -> np.ndarray:
-            return window.shift(codes[column], row, len(self.values[column]))[rows]
+        def shifted(row: Row, column: Key) -> np.ndarray:
+            return window.shift(codes[column], row, self._beyond(column))[rows]
 
         columns, width = np.full((len(window.place[rows]), len(own)), ABSENT), 0
         for j, (template, attributes) in enumerate(own):
@@ -290,20 +313,28 @@ class _Window:
         lengths = np.diff(offsets)
         self.tokens = int(offsets[-1])
         self.place = np.arange(self.tokens) - np.repeat(offsets[:-1], lengths)
+        self.first = np.arange(self.tokens) - self.place
         self.last = np.repeat(lengths, lengths) - 1
         self.reach = reach
 
-    def shift(self, codes: np.ndarray, row: int, size: int) -> np.ndarray:
-        """Codes of the tokens ``row`` places further; beyond the sentence a symbol's code, from ``size`` on."""
-        target = self.place + row
+    def shift(self, codes: np.ndarray, row: Row, beyond: np.ndarray) -> np.ndarray:
+        """Codes of the tokens in a row; beyond the sentence those of symbols, or ABSENT if there are none."""
+        target = self._target(row)
         before, after = target < 0, target > self.last
-        moved = codes.take(np.arange(row, row + self.tokens), mode="clip").astype(np.int64)
+        moved = codes.take(self.first + target, mode="clip").astype(np.int64)
         if self.reach:
-            moved[before] = size - 1 - target[before]
-            moved[after] = size + self.reach - 1 + (target - self.last)[after]
+            moved[before] = beyond[np.minimum(-target[before], self.reach) - 1]
+            moved[after] = beyond[np.minimum((target - self.last)[after], self.reach) - 1 + self.reach]
         else:
             moved[before | after] = ABSENT
         return moved
+
+    def _target(self, row: Row) -> np.ndarray:
+        """The places in their sentences that tokens look at."""
+        if isinstance(row, int):
+            return self.place + row
+        place = int(row.removeprefix("@"))
+        return self.last + 1 + place if place < 0 else np.full(self.tokens, place - 1)
 
     def constant(self, text: str) -> np.ndarray:
         """The code 0 everywhere, or, if the text is a mark, only where that stands."""
@@ -313,18 +344,33 @@ class _Window:
         return np.where(here, 0, ABSENT)
 
 
-def _parse(pattern: str) -> Template:
-    pieces = MACRO.split(pattern)
-    macros = tuple(
-        (int(row), f"{int(column)}:{form}" if form else int(column))
-        for row, column, form in zip(pieces[1::4], pieces[2::4], pieces[3::4], strict=True)
-    )
-    for form in filter(None, pieces[3::4]):
-        if form not in FORMS:
-            raise ValueError(f"template {pattern!r} asks for the form {form!r}; choose one of {', '.join(FORMS)}")
-    if any(map(UNKNOWN.search, pieces[::4])):
-        raise ValueError(f"template {pattern!r} has a macro that is not of the form %x[row,column], such as %x[-1,0]")
-    return Template(macros, tuple(pieces[::4]), PAIR.match(pattern) is not None)
+def _check_forms(templates: Sequence[Template]) -> None:
+    """Refuse forms that nobody knows, and regular expressions that are none."""
+    for template in templates:
+        for form in (_place(key)[1] for _, key in template.macros):
+            if form and not MATCHED.fullmatch(form) and form not in FORMS:
+                what = f"asks for the form {form!r}; choose one of {', '.join(FORMS)}"
+                raise ValueError(f"template {template.pattern!r} {what}")
+            try:
+                _function(form)
+            except ValueError as error:
+                raise ValueError(f"template {template.pattern!r}: {error}") from None
+
+
+def _function(form: str) -> Callable[[str], str]:
+    """What a form makes of a value."""
+    matched = MATCHED.fullmatch(form)
+    return wapiti.form_of(*matched.groups()) if matched else FORMS.get(form, str)
+
+
+def _expression(key: Key) -> bool:
+    """Whether a form is made by a regular expression, which reads symbols beyond the sentence like any text."""
+    return MATCHED.fullmatch(_place(key)[1]) is not None
+
+
+def _farthest(row: Row) -> int:
+    """How far beyond a sentence a macro may look."""
+    return abs(row) if isinstance(row, int) else max(abs(int(row.removeprefix("@"))), 1)
 
 
 def _place(key: Key) -> tuple[int, str]:
@@ -334,7 +380,7 @@ def _place(key: Key) -> tuple[int, str]:
 
 
 def _column(sentences: Sentences, column: int, form: str) -> Column:
-    return sentences.columns[column].map(FORMS[form]) if form else sentences.columns[column]
+    return sentences.columns[column].map(_function(form)) if form else sentences.columns[column]
 
 
 def _csr(columns: np.ndarray, width: int) -> scipy.sparse.csr_array:

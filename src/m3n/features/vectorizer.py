@@ -66,14 +66,29 @@ class AttributeVectorizer:
         """The attributes as text, column by column; a pair reads ``name=value``."""
         return [a if isinstance(a, str) else "=".join(a) for a in self.vocabulary]
 
-    def fit_transform(self, sequences: Sequence[Sequence[Any]]) -> scipy.sparse.csr_array:
-        """Learn the vocabulary and return one row per token of all sequences."""
+    def fit_transform(self, sequences: Sequence[Sequence[Any]], min_freq: int = 1) -> scipy.sparse.csr_array:
+        """Learn the vocabulary and return one row per token of all sequences.
+
+        Parameters
+        ----------
+        sequences : sequences of tokens
+            The tokens.
+        min_freq : int
+            Attributes that fewer tokens have are left out.
+        """
         growing: defaultdict[Attribute, int] = defaultdict()
         growing.default_factory = growing.__len__
         number = growing.__getitem__ if self.separator is None else _Joined(self.separator, growing.__getitem__).number
         matrix = _rows(sequences, partial(map, number), None, self.separator)
         self.vocabulary = dict(growing)
-        return matrix
+        return matrix if min_freq <= 1 else self._frequent(matrix, min_freq)
+
+    def _frequent(self, matrix: scipy.sparse.csr_array, least: int) -> scipy.sparse.csr_array:
+        """Forget attributes that fewer tokens have."""
+        kept = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]) >= least)
+        names = list(self.vocabulary)
+        self.vocabulary = {names[k]: number for number, k in enumerate(kept.tolist())}
+        return matrix[:, kept]
 
     def transform(self, sequences: Sequence[Sequence[Any]]) -> scipy.sparse.csr_array:
         """One row per token of all sequences; attributes that ``fit_transform`` did not see are left out."""

@@ -113,7 +113,27 @@ def write_alignments(
     """
     if format not in FORMATS:
         raise ValueError(f"unknown format {format!r}; choose one of {', '.join(FORMATS)}")
-    write_text(path, _texts([Alignment.of(links) for links in alignments], format, probabilities))
+    write_text(path, alignment_texts(alignments, format, probabilities))
+
+
+def alignment_texts(
+    alignments: Iterable[Any], format: str = "pharaoh", probabilities: Sequence[Any] | None = None, first: int = 0
+) -> Iterator[str]:
+    """What ``write_alignments`` writes.
+
+    Parameters
+    ----------
+    alignments, format, probabilities
+        As in ``write_alignments``.
+    first : int
+        How many sentence pairs have come before.
+    """
+    for k, alignment in enumerate(map(Alignment.of, alignments)):
+        shares = None if probabilities is None else probabilities[k]
+        if format == "pharaoh":
+            yield pharaoh_text(alignment, shares) + "\n"
+        else:
+            yield from _naacl(first + k + 1, alignment, shares)
 
 
 def links_of(text: str) -> Alignment:
@@ -224,15 +244,6 @@ def _naacl_link(text: str) -> tuple[int, Link | None, str]:
         raise ValueError(f"{text[:60]!r} is no line {example}")
     number, i, j = (int(field) for field in found.groups()[:3])
     return number, (i - 1, j - 1) if i and j else None, (found[4] or "S").strip()
-
-
-def _texts(alignments: list[Alignment], format: str, probabilities: Sequence[Any] | None) -> Iterator[str]:
-    for k, alignment in enumerate(alignments):
-        shares = None if probabilities is None else probabilities[k]
-        if format == "pharaoh":
-            yield pharaoh_text(alignment, shares) + "\n"
-        else:
-            yield from _naacl(k + 1, alignment, shares)
 
 
 def _naacl(number: int, alignment: Alignment, shares: Any) -> Iterator[str]:

@@ -102,6 +102,17 @@ def write_columns(
     delimiter : str
         One character to put between columns.
     """
+    write_text(path, column_texts(sentences, *extra, delimiter=delimiter))
+
+
+def column_texts(sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str = " ") -> Iterator[str]:
+    """What ``write_columns`` writes, sentence by sentence.
+
+    Parameters
+    ----------
+    sentences, *extra, delimiter
+        As in ``write_columns``.
+    """
     _checked(delimiter)
     own = [*sentences.columns, *([] if sentences.label is None else [sentences.label])]
     columns = own + [_extra_column(values, sentences.lengths) for values in extra]
@@ -110,7 +121,7 @@ def write_columns(
         raise ValueError(f"sentence {empty[0]} is empty, which a column file cannot say; leave it out")
     for k, column in enumerate(columns):
         _check_values(column, k, delimiter)
-    write_text(path, _lines(columns, sentences.offsets, delimiter))
+    return _lines(columns, sentences.offsets, delimiter)
 
 
 def _without_documents(content: bytes, document: str | None, delimiter: str | None) -> bytes:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 GZIP = b"\x1f\x8b"  # the first bytes of every gzip file, whatever its name
 STANDARD = "-"
@@ -34,10 +34,13 @@ class Held:
         What messages call it.
     content : bytes
         All of it, still packed if it is a gzip file.
+    before : int
+        How many lines came before, if it is a part of a file.
     """
 
     name: str
     content: bytes
+    before: int = 0
 
 
 Source = str | os.PathLike[str] | Held
@@ -49,7 +52,8 @@ class DataFileError(ValueError):
     @classmethod
     def at(cls, path: Source, line: int, what: str) -> DataFileError:
         """An error at a line of a file."""
-        return cls(f"{name_of(path)}, line {line}: {what}")
+        before = path.before if isinstance(path, Held) else 0
+        return cls(f"{name_of(path)}, line {before + line}: {what}")
 
     @classmethod
     def empty(cls, path: Source, thing: str) -> DataFileError:
@@ -84,6 +88,43 @@ def hold(path: Source) -> Source:
         return Held(name_of(path), file.read())
 
 
+def recoded(path: Source, encoding: str | None) -> Source:
+    """A source in UTF-8: what is in another encoding is held.
+
+    Parameters
+    ----------
+    path : path
+        The file, or ``-``.
+    encoding : str or None
+        Its encoding, such as "latin-1"; None for UTF-8.
+    """
+    if encoding is None:
+        return path
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(unknown_encoding(encoding)) from None
+    with _raw(path) as file:
+        found = file.read()
+    content = gzip.decompress(found) if found.startswith(GZIP) else found
+    try:
+        return Held(name_of(path), content.decode(encoding).encode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise DataFileError.at(path, line, f"this is not {encoding} text; name another encoding") from None
+
+
+def unknown_encoding(encoding: str) -> str:
+    """What to say about an encoding that nobody knows.
+
+    Parameters
+    ----------
+    encoding : str
+        Its name.
+    """
+    return f"unknown encoding {encoding!r}; latin-1, cp1252, utf-16 and euc-jp are some"
+
+
 def lines_of(path: Source) -> Iterator[tuple[int, str]]:
     """Numbered lines of a UTF-8 text file, unpacked if it is gzipped, without their line ends and a byte order mark.
 
@@ -102,7 +143,9 @@ def lines_of(path: Source) -> Iterator[tuple[int, str]]:
                 mark = codecs.BOM_UTF8 if number == 1 else b""
                 yield number, line.removeprefix(mark).decode().rstrip("\r\n")
         except UnicodeDecodeError:
-            raise DataFileError.at(path, number, "this is not UTF-8 text; convert the file to UTF-8") from None
+            raise DataFileError.at(
+                path, number, "this is not UTF-8 text; convert the file to UTF-8, or name its encoding"
+            ) from None
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise DataFileError.at(path, number + 1, f"the gzip file is damaged or incomplete ({error})") from None
 
@@ -145,7 +188,8 @@ def text_of(path: Source) -> bytes:
         content = gzip.decompress(found) if found.startswith(GZIP) else found
         content.decode()
     except (OSError, EOFError, zlib.error, UnicodeDecodeError):
-        for _ in lines_of(Held(name_of(path), found)):  # slower, and says in which line it is
+        before = path.before if isinstance(path, Held) else 0
+        for _ in lines_of(Held(name_of(path), found, before)):  # slower, and says in which line it is
             pass
         raise
     return content.removeprefix(codecs.BOM_UTF8)
@@ -171,6 +215,34 @@ def write_text(path: str | os.PathLike[str], pieces: Iterable[str]) -> None:
     write_atomically(path, gzip.compress(content, mtime=0) if packed else content)  # the same text, the same file
 
 
+def write_pieces(path: str | os.PathLike[str], pieces: Iterable[str], encoding: str | None = None) -> None:
+    """Write text as it comes: at once to standard output, or to a file that is either whole or not there.
+
+    Parameters
+    ----------
+    path : path
+        Where to; packed by gzip if the name ends in ``.gz``. ``-`` is standard output.
+    pieces : iterable of str
+        The text, with its line ends.
+    encoding : str or None
+        Its encoding; None for UTF-8.
+    """
+    encoder = codecs.getincrementalencoder(encoding or "utf-8")()
+    if os.fspath(path) == STANDARD:
+        sys.stdout.flush()
+        for piece in pieces:
+            sys.stdout.buffer.write(encoder.encode(piece))
+            sys.stdout.buffer.flush()
+        return
+    with writing_atomically(path) as raw:
+        packed = os.fspath(path).endswith(".gz")
+        file = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if packed else raw  # the same text, the same file
+        for piece in pieces:
+            file.write(encoder.encode(piece))
+        if packed:
+            file.close()
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file beside its target and move it over: a crash leaves either the old file or the new one.
 
@@ -181,12 +253,25 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     content : bytes
         The whole file.
     """
+    with writing_atomically(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing_atomically(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A file beside its target, which is moved over it if the block ends well, and else removed.
+
+    Parameters
+    ----------
+    path : path
+        Where to.
+    """
     target = Path(path)
     check_writable(target)
     temporary = target.with_name(f"{target.name}{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)

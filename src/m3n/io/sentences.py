@@ -110,6 +110,11 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
             raise ValueError("these sentences have no labels")
         return self._cut(self.label.strings())
 
+    def rows(self) -> list[list[tuple[str, ...]]]:
+        """For every token of every sentence its columns and, if it is known, its label behind them."""
+        columns = [*self.columns, *([] if self.label is None else [self.label])]
+        return self._cut(list(zip(*(column.strings() for column in columns), strict=True)))
+
     def with_column(self, function: Callable[[str], str], column: int = 0) -> Sentences:
         """The same sentences with one more column at the end: a function of another column's values.
 

@@ -1,17 +1,14 @@
-"""Template files of CRF++.
+"""Template files of CRF++ and of Wapiti.
 
 Every line is a template: ``U01:%x[-1,0]/%x[0,0]`` makes attributes of one label, ``B01:%x[0,1]`` of a label and the one
-before, a lone ``B`` asks for transitions alone. Empty lines and lines that begin with ``#`` do not count.
+before, a lone ``B`` asks for transitions alone. Empty lines and lines that begin with ``#`` do not count. What Wapiti
+adds to that is in ``m3n.io.template_syntax``.
 """
 
 from __future__ import annotations
 
-import re
-
 from m3n.io.files import DataFileError, Source, reading
-
-MACRO = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*(?::\s*(\w+)\s*)?\]")  # row, column, form of the value
-TRIED = re.compile(r"%(?:\w*\[[^\]]*\]?|.?)")
+from m3n.io.template_syntax import BOTH, MACRO, TRIED, read_lines, templates_of, without_comment
 
 
 def read_template(path: Source) -> str:
@@ -22,24 +19,31 @@ def read_template(path: Source) -> str:
     path : path
         The file; ``-`` is standard input.
     """
-    kept, seen = list[str](), dict[str, int]()
     with reading(path) as lines:
-        for line in map(str.strip, lines):
-            kept.append(line)
-            if line and not line.startswith("#"):
-                _check(line)
-                if line in seen:
-                    raise ValueError(f"the template of line {seen[line]} comes again; remove one of them")
-                seen[line] = len(kept)
-    if not seen:
+        kept = [line.strip() for line in lines]
+    counted, syntax = read_lines(kept, text=True)
+    if not counted:
         raise DataFileError.empty(path, "template")
+    seen = dict[str, int]()
+    for number, written in enumerate(kept, start=1):
+        line = written if syntax != "wapiti" else without_comment(written)
+        if not line or line.startswith("#"):
+            continue
+        try:
+            _check(line, syntax)
+            if line in seen:
+                raise ValueError(f"the template of line {seen[line]} comes again; remove one of them")
+        except ValueError as error:
+            raise DataFileError.at(path, number, str(error)) from None
+        seen[line] = number
     return "\n".join(kept) + "\n"
 
 
-def _check(line: str) -> None:
-    if line[0] not in "UB":
-        kinds = "a template begins with U (one label) or B (a pair of labels), a comment with #"
+def _check(line: str, syntax: str) -> None:
+    if line[0] not in "UuBb" + BOTH:
+        kinds = "a template begins with U (one label), B (a pair of labels) or * (both), a comment with #"
         raise ValueError(f"{kinds}; got {line!r:.60}")
     wrong = TRIED.search(MACRO.sub("", line))
     if wrong:
         raise ValueError(f"unknown macro {wrong.group()!r}; write %x[row,column], such as %x[-1,0]")
+    list(templates_of(line, syntax))
