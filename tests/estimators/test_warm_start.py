@@ -143,7 +143,7 @@ def test_a_new_random_state_goes_on_with_the_old_one(data):
 
 def test_objectives_that_are_a_multiple_of_the_problem():
     """A word aligner with two directions trains twice as many chains as there are pairs."""
-    pairs = [("the house".split(), "das Haus".split()), ("a book".split(), "ein Buch".split())] * 4
+    pairs = [(["the", "house"], ["das", "Haus"]), (["a", "book"], ["ein", "Buch"])] * 4
     links = [[(0, 0), (1, 1)]] * 8
     model = m3n.WordAligner("chain", "crf", lam=0.1, tol=1e-3, n_jobs=1, warm_start=True, max_passes=3)
     primals = [fit(model, pairs, links).certificate_.primal for _ in range(6)]

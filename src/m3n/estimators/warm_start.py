@@ -60,8 +60,8 @@ class Start:
         reason, trace = result.reason, result.trace
         if self.resume is not None:
             reason = self.resume.reason
-            idle = {"passes": 0.0, "seconds": 0.0, "hard_calls": 0, "soft_calls": 0}
-            trace = trace or [replace(self.resume.trace[-1], **idle)]  # nothing was left to do
+            last = self.resume.trace[-1:]  # nothing was left to do
+            trace = trace or [replace(record, passes=0.0, seconds=0.0, hard_calls=0, soft_calls=0) for record in last]
         before = reason.split("; warm_start: ")[0]
         words = [text for text in (before, f"warm_start: {self.words}" if self.words else "") if text]
         return replace(result, reason="; ".join(words), trace=trace)
