@@ -122,7 +122,7 @@ class SequenceTagger(SequenceModel):
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL,
+        *KERNEL, "class_weight",
     )  # fmt: skip
     _groups = GROUPS
 

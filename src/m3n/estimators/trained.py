@@ -25,7 +25,15 @@ from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
-from m3n.estimators.training import Examples, Setup, resolve_lam, resolve_loss, resolve_objective, resolve_strengths
+from m3n.estimators.training import (
+    Examples,
+    Setup,
+    check_no_loss,
+    resolve_lam,
+    resolve_objective,
+    resolve_strengths,
+    weighted_loss,
+)
 from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
@@ -70,7 +78,7 @@ class Trained(Declared, ABC):
         Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": wrong labels, wrong labels / length, or an object of ``m3n.losses``,
-        which may speak of labels by their names.
+        which may speak of labels by their names. Another one than the default is refused with "crf".
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
@@ -112,6 +120,9 @@ class Trained(Declared, ABC):
     support_tol : float
         A kernel model keeps the inputs that count. Those with the smallest coefficients are left out as long as that
         changes the weights by no more than this part of their norm.
+    class_weight : mapping, "balanced" or None
+        What an error costs by the right label, as in ``m3n.losses.Hamming``: with "hamming" and "normalized_hamming",
+        whose part it becomes, and not with "crf", which has no loss.
     checkpoint : path or None
         A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
         there; one that reaches its tolerance removes it.
@@ -166,6 +177,7 @@ class Trained(Declared, ABC):
     approximation: Any = None
     components: int = 500
     support_tol: float = 1e-6
+    class_weight: Mapping[Any, float] | str | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
     classes_: np.ndarray = learnt()
@@ -268,9 +280,10 @@ class Trained(Declared, ABC):
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
-        objective = resolve_objective(self.objective)
-        if objective.has_loss:
-            resolve_loss(self.loss)
+        if resolve_objective(self.objective).has_loss:
+            weighted_loss(self.loss, self.class_weight)
+        else:
+            check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -300,7 +313,9 @@ class Trained(Declared, ABC):
         """The label loss with label numbers for names, if the objective has one."""
         if not resolve_objective(self.objective).has_loss:
             return None
-        return resolve_loss(self.loss).bind((classes if self._outputs is None else self._outputs).tolist())
+        return weighted_loss(self.loss, self.class_weight).bind(
+            (classes if self._outputs is None else self._outputs).tolist()
+        )
 
     def _problem(self, examples: Examples, setup: Setup) -> Problem:
         """What is minimised."""
