@@ -28,7 +28,9 @@ def test_reads_sequences(tmp_path):
         ("O\ta\nO\tw=10:30:00\n", r"line 2: the weight '30:00' of attribute 'w=10' is not a number; write \\: for a"),
         ("O\tw:nan\n", "line 1: the weight 'nan' of attribute 'w' is not a number"),
         ("O\t:3\n", "line 1: the attribute ':3' has no name before its weight"),
-        ("@weight:2\nO\ta\n", "line 1: '@weight:2' is a declaration, which m3n does not know; remove the line"),
+        ("O\ta\n@cost:2\nO\ta\n", "line 2: '@cost:2' is a declaration, which m3n does not know; remove it"),
+        ("@weight:x\nO\ta\n", "line 1: '@weight:x': the weight of a sequence is a number that is not negative"),
+        ("@weight:-1\nO\ta\n", "line 1: '@weight:-1': the weight of a sequence is a number"),
         ("O\ta\nB:X\ta\n", r"line 2: the label 'B:X' has a colon; write \\: for it"),
     ],
 )
@@ -80,3 +82,18 @@ def test_what_cannot_be_written_is_named(tmp_path, X, y, message):
     with pytest.raises(ValueError, match=message):
         write_attributes(tmp_path / "file", X, y)
     assert not (tmp_path / "file").exists()
+
+
+def test_weights_of_sequences(tmp_path):
+    """A declaration counts for its sequence, wherever it stands; the last one counts."""
+    (tmp_path / "file").write_text("@weight:2\nO\ta\nO\tb\n\nO\ta\n\nO\ta\n@weight:0.5\n@weight:3\tB\tc\n")
+    X, y, weights = read_attributes(tmp_path / "file", weights=True)
+    assert weights == [2.0, 1.0, 3.0]
+    assert y == [["O", "O"], ["O"], ["O", "B"]]
+    assert read_attributes(tmp_path / "file") == (X, y)
+    write_attributes(tmp_path / "again", X, y, weights)
+    assert read_attributes(tmp_path / "again", weights=True) == (X, y, weights)
+    write_attributes(tmp_path / "again", X, y)
+    assert read_attributes(tmp_path / "again", weights=True) == (X, y, None)
+    with pytest.raises(ValueError, match="X has 3 sequences but sample_weight has 1 numbers"):
+        write_attributes(tmp_path / "again", X, y, [1.0])

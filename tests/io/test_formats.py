@@ -110,6 +110,14 @@ def test_settings_of_columns(tmp_path):
         ("a=b\tNN\tO\n", "columns"),
         ("# a comment\n\n# another\n1 qid:3 1:2\n", "svm_hmm"),
         ("O\tw[0]=a\tlen:0.5\tx\\:y:1e-3\n", "attributes"),
+        ("B-NP\tw=a\t__BOS__\n", "attributes"),
+        ("NN\tw=a\t__BOS__\nVB\tw=b\tw-1=a\tlong\nNN\tw=b\t__EOS__\n", "attributes"),
+        ("sunny\tt:21.5\th:0.4\nrainy\tt:12\th:.9\n", "attributes"),
+        ("NN\tw=a\tlong\nVB\tw=b\tlong\tlast\n", "attributes"),  # the numbers of fields differ
+        ("B-NP\tw=a\tlong\nO\tw=b\tshort\n", "attributes"),  # labels first
+        ("a\tlemma=a\tB-NP\nb\tlemma=b\tO\n", "columns"),  # labels last
+        ("@weight:2\nNN\tw=a\tlong\n", "attributes"),
+        ("at\tat\tIN\n12:30\t12:30\tCD\na=b\ta=b\tSYM\nit\tit\tPRP\nis\tbe\tVBZ\n", "columns"),  # times and formulas
         ('{"tokens": ["a"], \n', "columns"),
         ('{"tokens": ["a" "b"]}\n', "json_lines"),
     ],
@@ -117,6 +125,32 @@ def test_settings_of_columns(tmp_path):
 def test_formats_are_told_by_content(tmp_path, text, kind):
     (tmp_path / "file").write_text(text)
     assert detect(tmp_path / "file") == kind
+
+
+def test_formats_are_told_by_content_even_behind_the_first_line(tmp_path):
+    """What the first line leaves open, the others settle."""
+    same = "NN\tw=a\tlong\n"
+    (tmp_path / "file").write_text(50 * same + "\n" + "NN\tw=a\n")
+    assert detect(tmp_path / "file") == "attributes"
+    (tmp_path / "file").write_text(50 * same)
+    with pytest.raises(DataFileError, match=r"two ways: columns with the label last \('long' in .* first \('NN'\)"):
+        detect(tmp_path / "file")
+    with pytest.raises(DataFileError, match="say which by --format columns or --format attributes"):
+        read_sequences(tmp_path / "file")
+    assert read_sequences(tmp_path / "file", "columns").y[0][0] == "long"
+    assert read_sequences(tmp_path / "file", "attributes").y[0][0] == "NN"
+    assert read_sequences(tmp_path / "file", expected="attributes").format == "attributes"
+    assert read_sequences(tmp_path / "file", label=0).y[0][0] == "NN"
+    (tmp_path / "file").write_text("B-NP\tthe\tDT\nO\truns\tVB\n")  # which of the ends is the label?
+    with pytest.raises(DataFileError, match="two ways"):
+        detect(tmp_path / "file")
+
+
+def test_what_was_decided_is_said(tmp_path):
+    for kind, text in FILES.items():
+        (tmp_path / "file").write_text(text)
+        assert read_sequences(tmp_path / "file").why
+        assert read_sequences(tmp_path / "file", kind).why == ""
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def train(
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
-    reading = Reading(format, delimiter, label, first_feature, single_root, links)
+    reading = Reading(format, delimiter, label, first_feature, single_root, links, not (json or quiet))
     with blaming("DATA"):
         source = hold(data)
         task = task or task_of(source, format, delimiter)
@@ -157,7 +157,7 @@ def train(
     usual = command.usual_settings(form)
     with blaming("--lam"):
         wanted = lam or usual.get("lam")
-        strength = None if wanted is None else parse_strength(wanted, len(found.y or []))
+        strength = None if wanted is None else parse_strength(wanted, sum(found.weights or [1] * len(found.y or [])))
     with blaming("--template"):
         templates = templates_for(found.X, template)
     with blaming("--test"):
@@ -212,7 +212,7 @@ def predict(
     with blaming("--model"):
         fitted = m3n.load(model)
     with blaming("DATA"), compilation_shown():
-        found = Reading(format, delimiter, label, first_feature).for_model(data, fitted)
+        found = Reading(format, delimiter, label, first_feature, shown=not json).for_model(data, fitted)
         command.run(fitted, found, output, wanted)
 
 
@@ -243,7 +243,7 @@ def evaluate(
     with blaming("--model"):
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
-        reading = Reading(format, delimiter, label, first_feature, links=links)
+        reading = Reading(format, delimiter, label, first_feature, links=links, shown=not json)
         if command.are_links(fitted, links):
             command.run_links(data, fitted, reading, json)
             return

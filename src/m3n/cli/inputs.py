@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from m3n.cli.alignments import read_pairs
+from m3n.cli.options import console
 from m3n.cli.trees import read_trees
 from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SEQUENCES, SETS, Form, form_of
 from m3n.estimators.graph_inputs import GraphReader
@@ -59,6 +60,8 @@ class Reading:
         Whether a dependency tree with a second root is refused.
     links : Path or None
         A file with the links of sentence pairs.
+    shown : bool
+        Whether to say which format a file is taken for, and why.
     """
 
     format: str | None = None
@@ -67,6 +70,7 @@ class Reading:
     first_feature: int | None = None
     single_root: bool = True
     links: Path | None = None
+    shown: bool = False
 
     def labelled(self, path: Source, form: Form = SEQUENCES, like: Data | None = None) -> Data:
         """The examples of a file with labels.
@@ -89,8 +93,9 @@ class Reading:
             reader = reader if form is not GRAPHS else reader.like(like.X[0])
         data = self._others(path, form, width, labels, reader)
         if data is None:
-            read = read_sequences(path, self.format, delimiter=self.delimiter, label=self.label, width=width)
-            data = Data(_columns(read.X), read.y, read.format)
+            kind = None if like is None else like.format
+            read = self._read(path, label=self.label, width=width, expected=kind)
+            data = replace(read, X=_columns(read.X))
         return _with_labels(data, path, "learn from or to compare with")
 
     def for_model(self, path: Source, model: Any, *, scored: bool = False) -> Data:
@@ -148,22 +153,29 @@ class Reading:
             return Data(*read_graphs(path, reader.read_one), FORMATS[form])
         return Data(*read_label_sets(path, width=width, labels=labels, first=self.first_feature), FORMATS[form])
 
+    def _read(self, path: Source, **settings: Any) -> Data:
+        """Sequences, and a remark about their format if it was not named."""
+        data = read_sequences(path, self.format, delimiter=self.delimiter, **settings)
+        if self.shown and data.why:
+            console(errors=True).print(f"{name_of(path)}: read as {data.format}, for {data.why}")
+        return data
+
     def _sequences(self, path: Source, reader: SequenceReader) -> Data:
         """Sequences with or without labels; the number of columns tells which."""
         source = hold(path)
         if reader.kind != "columns":
-            data = read_sequences(source, self.format, delimiter=self.delimiter, width=reader.width)
+            data = self._read(source, width=reader.width, expected="attributes")
             if isinstance(data.X, Sentences):
                 raise ValueError(f"{name_of(path)} is a column file, but the model was not trained on columns")
             return data
-        data = read_sequences(source, self.format, labelled=False, delimiter=self.delimiter)
+        data = self._read(source, labelled=False, expected="columns")
         X = _columns(data.X)
         if not isinstance(X, Sentences):
             raise ValueError(f"{name_of(path)} is no column file, but the model was trained on columns")
         if data.format != "columns" or len(X.columns) == (reader.columns or len(X.columns)):
-            return Data(X, data.y, data.format)
+            return replace(data, X=X)
         if len(X.columns) == reader.columns + 1:
-            return self.labelled(source)
+            return replace(self, format="columns", shown=False).labelled(source)
         wanted = f"the model was trained on {_count(reader.columns)}, which a label may follow"
         raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
 

@@ -74,15 +74,15 @@ def parse_lam(text: str) -> float | None:
     return lam
 
 
-def parse_strength(text: str, count: int) -> float:
+def parse_strength(text: str, count: float) -> float:
     """A positive number, or one divided by the number of sequences, such as ``1/n`` or ``10/n``.
 
     Parameters
     ----------
     text : str
         What was typed.
-    count : int
-        How many sequences there are.
+    count : float
+        How many sequences there are, or the sum of their weights.
     """
     number, slash, what = text.replace(" ", "").partition("/")
     if slash and what != "n":

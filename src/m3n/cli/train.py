@@ -84,9 +84,11 @@ def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
     form = form_of(model)
     if shown:
         out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
-    more = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
+    more: dict[str, Any] = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
     if shown and more:
         out.print(f"{len(more['unlabelled']):,} {form.example}s more to learn translations from, which comes first")
+    if data.weights is not None:
+        more["sample_weight"] = data.weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what stopped training early is said below
         model.fit(data.X, data.y, **more)

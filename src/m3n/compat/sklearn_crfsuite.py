@@ -30,6 +30,7 @@ from m3n.estimators import SequenceTagger
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.inputs import SequenceReader, flat_labels, share_right
 from m3n.estimators.notebook import estimator_page
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import history
 from m3n.features import AttributeVectorizer
 from m3n.io.sentences import numbered
@@ -178,7 +179,7 @@ class CRF(Declared):
         list of lists
             One list of labels per sequence.
         """
-        return _filled(X, self._trained().predict)
+        return Predictions(_filled(X, self._trained().predict))
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """The best labels of one sequence.

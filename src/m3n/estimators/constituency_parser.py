@@ -12,6 +12,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import PHRASES
 from m3n.estimators.matrices import linear_scores
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import TRAINING, Trained
 from m3n.estimators.training import Examples, Setup, read_weights
 from m3n.estimators.treebanks import ParserInputs, Sentence, TreeReader, read_sentences, read_trees
@@ -158,7 +159,7 @@ class ConstituencyParser(Trained):
         X : sequence of lists of str
             Words.
         """
-        return self._decoded(self._scored(X), self.decode)
+        return Predictions(self._decoded(self._scored(X), self.decode))
 
     def predict_brackets(self, X: Any) -> list[str]:
         """The same trees in brackets.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from m3n.estimators.explanation import TreeExplanation
 from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import ARCS
 from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.projective import lifted
 from m3n.estimators.trained import TRAINING, Trained
 from m3n.estimators.training import (
@@ -164,7 +166,8 @@ class DependencyParser(Trained):
         X : sequences of words
             As in ``fit``.
         """
-        return [tree for structure, theta, threads in self._scored(X) for tree in self._best(structure, theta, threads)]
+        scored = (self._best(structure, theta, threads) for structure, theta, threads in self._scored(X))
+        return Predictions(chain.from_iterable(scored))
 
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
         """Probability of every arc under exp(score / temperature).

@@ -15,6 +15,7 @@ from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs, node_labels
 from m3n.estimators.inputs import read_labels, share_right
 from m3n.estimators.matrices import linear_map, linear_scores
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import Examples, Setup
 from m3n.features import Copies, Stack, graph_features
@@ -148,7 +149,7 @@ class GraphLabeler(Trained):
         list of lists
             One list of labels per graph, in the order of its nodes.
         """
-        return self.predict_with_bounds(X).labels
+        return Predictions(self.predict_with_bounds(X).labels)
 
     def predict_with_bounds(self, X: Sequence[Any]) -> Labelled:
         """Labels with their score and a bound on the best score; where the two are equal the labels are the best.

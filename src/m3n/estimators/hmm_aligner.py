@@ -24,6 +24,7 @@ from m3n.alignment.statistics import frequencies, ranks
 from m3n.estimators import model_parts
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import ALIGNMENTS, Form
+from m3n.estimators.predictions import Predictions
 from m3n.io import model_file
 from m3n.io.alignments import Link
 from m3n.packed import Threads
@@ -136,10 +137,10 @@ class HMMAligner(Declared):
         X : sequence of (source words, target words)
             Sentence pairs.
         """
-        return [
+        return Predictions(
             [(i, j) for i, j in np.argwhere(probabilities >= self.threshold).tolist()]
             for probabilities in self.predict_marginals(X)
-        ]
+        )
 
     def predict_marginals(self, X: Any) -> list[np.ndarray]:
         """How much both directions believe in every link: the geometric mean of its two probabilities.

@@ -14,6 +14,7 @@ from m3n.estimators.files import Content
 from m3n.estimators.forms import SEGMENTS
 from m3n.estimators.inputs import Inputs, SequenceReader
 from m3n.estimators.matrices import Matrix, linear_scores
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.segments import Segment, filled, read_segments, to_iob
 from m3n.estimators.sequence_tagger import SequenceModel
 from m3n.estimators.trained import KERNEL, TRAINING
@@ -112,7 +113,7 @@ class SegmentTagger(SequenceModel):
         X : sequences
             As in ``fit``.
         """
-        return self._found(X)[0]
+        return Predictions(self._found(X)[0])
 
     def predict_iob(self, X: Any) -> list[list[str]]:
         """The same as IOB labels, one per position.
@@ -122,7 +123,7 @@ class SegmentTagger(SequenceModel):
         X : sequences
             As in ``fit``.
         """
-        return self._answers(X, False)[0]
+        return Predictions(self._answers(X, False)[0])
 
     def predict_marginals(self, X: Any, temperature: float = 1.0) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).

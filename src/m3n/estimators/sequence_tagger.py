@@ -27,11 +27,13 @@ from m3n.estimators.chains import (
 )
 from m3n.estimators.contributions import explain
 from m3n.estimators.declaration import learnt
+from m3n.estimators.direct import direct_labels
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import Examples, Setup, read_weights, resolve_strengths
 from m3n.features import Stack, Templates
@@ -173,9 +175,12 @@ class SequenceTagger(SequenceModel):
         """
         check_decoding(decoding)
         check_temperature(temperature)
+        self._check_fitted()
+        if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
+            return labels
         pieces = self._scored(X, fixed)
         found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
-        return list(chain.from_iterable(found))
+        return Predictions(chain.from_iterable(found))
 
     def predict_k_best(
         self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0

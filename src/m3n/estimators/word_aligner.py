@@ -18,6 +18,7 @@ from m3n.estimators.files import Content, check_shape
 from m3n.estimators.forms import ALIGNMENTS
 from m3n.estimators.hmm_aligner import HMMAligner
 from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import TRAINING, Trained
 from m3n.estimators.training import (
     Examples,
@@ -155,7 +156,7 @@ class WordAligner(Trained):
         X : sequence of (source words, target words)
             Sentence pairs.
         """
-        found: list[list[tuple[int, int]]] = []
+        found: Predictions[list[tuple[int, int]]] = Predictions()
         for pairs, space, theta, threads in self._scored(X):
             links = space.unpack(space.hard(theta, threads)[1])
             found += links if self._matching else self._joined(links, len(pairs.X))

@@ -15,7 +15,8 @@ CRFsuite reads attributes, with a colon. Texts are joined once per distinct pair
 
 Tokens that are all plain lists, or all plain dicts, are read in a few sweeps over all of their attributes that run in
 C, and types are checked there too: by the set of types that occur. Anything else (other collections, a mixture, a
-mistake) is read token by token, which is slower and can say where a mistake is.
+mistake) is read token by token, which is slower and can say where a mistake is. Attributes of new tokens are looked up
+in a table that is made once (``lookup``).
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
+from m3n.features.lookup import FLAG, MISTAKE, NUMBER, TEXT, UNSEEN, Attribute, Lookup, role_of
 from m3n.io.matrices import csr
+from m3n.packed.ragged import running_sum
 
-Attribute = str | tuple[str, str]
 Numbering = Callable[[Iterable[Attribute]], Iterator[int]]
-UNSEEN = -1
-TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
 
 
 class AttributeVectorizer:
@@ -56,6 +56,10 @@ class AttributeVectorizer:
     def __init__(self, separator: str | None = None) -> None:
         self.separator = separator
         self.vocabulary: dict[Attribute, int] = {}
+        self._lookup: Lookup | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_lookup": None}
 
     @property
     def names(self) -> list[str]:
@@ -74,10 +78,27 @@ class AttributeVectorizer:
     def transform(self, sequences: Sequence[Sequence[Any]]) -> scipy.sparse.csr_array:
         """One row per token of all sequences; attributes that ``fit_transform`` did not see are left out."""
         get, width = self.vocabulary.get, len(self.vocabulary)
+        if (found := self.find(list(chain.from_iterable(sequences)))) is not None:
+            return _matrix(*found, width)
         if self.separator is None:
             return _rows(sequences, lambda attributes: map(get, attributes, repeat(UNSEEN)), width, None)
         joined = _Joined(self.separator, lambda text: get(text, UNSEEN))
         return _rows(sequences, partial(map, joined.number), width, self.separator)
+
+    def find(self, tokens: list[Any]) -> tuple[np.ndarray, np.ndarray | None, np.ndarray] | None:
+        """The columns of the attributes of plain tokens, negative for unseen ones; their weights; where tokens end.
+
+        Weights that are all 1 are None, and so is everything if tokens are not all plain dicts or lists of strings.
+        """
+        found = self._table().find(tokens)
+        return None if found is None else (*found, running_sum(tokens))
+
+    def _table(self) -> Lookup:
+        """The table of the vocabulary, made when it is first needed."""
+        known = vars(self).get("_lookup")  # pickles of earlier versions have none
+        if known is None or known.vocabulary is not self.vocabulary or known.size != len(self.vocabulary):
+            known = self._lookup = Lookup(self.vocabulary, self.separator)
+        return known
 
 
 class _Joined(dict[Attribute, int]):
@@ -117,7 +138,13 @@ def _rows(
     tokens = list(chain.from_iterable(sequences))
     flat = _flat(tokens, zeros=separator is not None) or _one_by_one(sequences, separator)
     columns = np.fromiter(number(flat.attributes), np.int64, int(flat.ends[-1]))
-    matrix = csr(np.ones(len(columns)) if flat.weights is None else flat.weights, columns, flat.ends, width)
+    return _matrix(columns, flat.weights, flat.ends, width)
+
+
+def _matrix(
+    columns: np.ndarray, weights: np.ndarray | None, ends: np.ndarray, width: int | None
+) -> scipy.sparse.csr_array:
+    matrix = csr(np.ones(len(columns)) if weights is None else weights, columns, ends, width)
     matrix.sum_duplicates()  # an attribute named twice in a token counts twice
     return matrix
 
@@ -127,7 +154,7 @@ def _flat(tokens: list[Any], zeros: bool) -> Flat | None:
     kinds = set(map(type, tokens))
     if not (kinds <= {list, tuple} or kinds <= {dict}) or not set(map(type, chain.from_iterable(tokens))) <= {str}:
         return None
-    ends = np.cumsum([0, *map(len, tokens)])
+    ends = running_sum(tokens)
     if kinds != {dict}:
         return Flat(chain.from_iterable(tokens), None, ends)
     if set(map(type, chain.from_iterable(map(dict.values, tokens)))) <= {str}:
@@ -138,7 +165,7 @@ def _flat(tokens: list[Any], zeros: bool) -> Flat | None:
 def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray, zeros: bool) -> Flat | None:
     """Dicts some of whose values are no strings."""
     values = list(chain.from_iterable(map(dict.values, tokens)))
-    roles = {kind: _role(kind) for kind in set(map(type, values))}
+    roles = {kind: role_of(kind) for kind in set(map(type, values))}
     role = np.fromiter(map(roles.__getitem__, map(type, values)), np.int8, len(values))
     weights = np.ones(len(values))
     weights[role == NUMBER] = list(compress(values, role == NUMBER))
@@ -153,15 +180,6 @@ def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray, zeros: bool) -> 
     texts = (role[kept] == TEXT).tolist()
     attributes = [pair if text else pair[0] for pair, text in zip(pairs, texts, strict=True)]
     return Flat(attributes, weights[kept], np.concatenate([[0], np.cumsum(kept)])[ends])
-
-
-def _role(kind: type) -> int:
-    """What a value of a type is."""
-    if issubclass(kind, str):
-        return TEXT
-    if issubclass(kind, (bool, np.bool_, type(None))):
-        return FLAG
-    return NUMBER if issubclass(kind, (int, float, np.integer, np.floating)) else MISTAKE
 
 
 def _one_by_one(sequences: Sequence[Sequence[Any]], separator: str | None) -> Flat:
@@ -188,7 +206,7 @@ def _weighted(token: Any, separator: str | None) -> Iterator[tuple[Attribute, fl
             for inner, weight in _weighted(value, separator):
                 yield separator.join((name, *((inner,) if isinstance(inner, str) else inner))), weight
             continue
-        role = _role(type(value))
+        role = role_of(type(value))
         if role == MISTAKE:
             raise TypeError(f"attribute {name!r} must be a string, a number or a bool, got {value!r:.100}")
         if role == NUMBER and not math.isfinite(value):

@@ -5,6 +5,8 @@ have a weight behind a colon, which is 1 otherwise:
 
     B-NP<tab>w[0]=The<tab>length:3<tab>url=http\\://example.org
 
+A line ``@weight:2`` says how often its sequence counts in training, wherever it stands in it; 1 without.
+
 In labels and names a backslash stands before a colon or a backslash that belongs to them. An attribute that comes more
 than once in a line has the sum of its weights, as in CRFsuite.
 """
@@ -16,7 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Literal, overload
 
 from m3n.io.files import DataFileError, Source, check_lengths, reading, write_text
 
@@ -27,7 +29,15 @@ NO_LABEL = "_"  # CRFsuite wants a label in every line, also where there is none
 Tokens = list[dict[str, float]]
 
 
-def read_attributes(path: Source) -> tuple[list[Tokens], list[list[str]] | None]:
+@overload
+def read_attributes(
+    path: Source, *, weights: Literal[False] = False
+) -> tuple[list[Tokens], list[list[str]] | None]: ...
+@overload
+def read_attributes(
+    path: Source, *, weights: Literal[True]
+) -> tuple[list[Tokens], list[list[str]] | None, list[float] | None]: ...
+def read_attributes(path: Source, *, weights: bool = False) -> Any:
     """Read a file in CRFsuite's format: for every sequence its attributes and its labels.
 
     A file whose labels are all ``_`` has none: y is None.
@@ -36,31 +46,57 @@ def read_attributes(path: Source) -> tuple[list[Tokens], list[list[str]] | None]
     ----------
     path : path
         The file; ``-`` is standard input.
+    weights : bool
+        Whether to return the weights of the sequences, too, ``sample_weight`` for training: numbers, or None if no line
+        says ``@weight:NUMBER``.
     """
-    X, y = list[Tokens](), list[list[str]]()
-    known, inside = dict[str, tuple[str, float]](), False
+    X, y, found = list[Tokens](), list[list[str]](), dict[int, float]()
+    known, weight, inside = dict[str, tuple[str, float]](), None, False
     with reading(path) as lines:
         for text in lines:
             if not text.strip():
-                inside = False
+                inside, weight = False, None
                 continue
-            label, token = _token(text, known)
-            if not inside:
-                X.append([])
-                y.append([])
-            inside = True
-            X[-1].append(token)
-            y[-1].append(label)
+            if text.startswith("@"):
+                weight, text = _declared(text)
+            if text:
+                label, token = _token(text, known)
+                if not inside:
+                    X.append([])
+                    y.append([])
+                inside = True
+                X[-1].append(token)
+                y[-1].append(label)
+            if inside and weight is not None:
+                found[len(X) - 1] = weight
     if not X:
         raise DataFileError.empty(path, "token")
-    unlabelled = set(chain.from_iterable(y)) == {NO_LABEL}
-    return X, None if unlabelled else y
+    labels = None if set(chain.from_iterable(y)) == {NO_LABEL} else y
+    if not weights:
+        return X, labels
+    return X, labels, [found.get(i, 1.0) for i in range(len(X))] if found else None
+
+
+def _declared(text: str) -> tuple[float, str]:
+    """The weight that a line declares, and the rest of the line."""
+    first, _, rest = text.partition("\t")
+    name, _, number = first.partition(":")
+    if name != "@weight":
+        raise ValueError(f"{first!r} is a declaration, which m3n does not know; remove it. @weight:2 is one")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"{first!r}: the weight of a sequence is a number that is not negative, such as @weight:2")
+    return weight, rest
 
 
 def write_attributes(
     path: str | os.PathLike[str],
     X: Sequence[Sequence[Mapping[str, float | str | None] | Iterable[str]]],
     y: Sequence[Sequence[str]] | None = None,
+    sample_weight: Sequence[float] | None = None,
 ) -> None:
     """Write sequences in CRFsuite's format.
 
@@ -73,9 +109,13 @@ def write_attributes(
         nothing; a text as value makes the attribute ``name=value``.
     y : sequences of labels, optional
         The labels; ``_`` is written without them.
+    sample_weight : sequence of float, optional
+        How often every sequence counts; what is not 1 is written as ``@weight:2``.
     """
     check_lengths(X, y)
-    write_text(path, _lines(X, y))
+    if sample_weight is not None and len(sample_weight) != len(X):
+        raise ValueError(f"X has {len(X)} sequences but sample_weight has {len(sample_weight)} numbers")
+    write_text(path, _lines(X, y, sample_weight))
 
 
 def _token(text: str, known: dict[str, tuple[str, float]]) -> tuple[str, dict[str, float]]:
@@ -83,8 +123,6 @@ def _token(text: str, known: dict[str, tuple[str, float]]) -> tuple[str, dict[st
     first, *fields = text.split("\t")
     if not first:
         raise ValueError(f"the line begins with a tab; write the label first, or {NO_LABEL} if there is none")
-    if first.startswith("@"):
-        raise ValueError(f"{first!r} is a declaration, which m3n does not know; remove the line")
     label, rest = _split(first)
     if rest:
         raise ValueError(f"the label {first!r} has a colon; write \\: for it")
@@ -120,9 +158,13 @@ def _split(field: str) -> tuple[str, str]:
     return ESCAPED.sub(r"\1", name), rest
 
 
-def _lines(X: Sequence[Sequence[Any]], y: Sequence[Sequence[str]] | None) -> Iterator[str]:
+def _lines(
+    X: Sequence[Sequence[Any]], y: Sequence[Sequence[str]] | None, weights: Sequence[float] | None
+) -> Iterator[str]:
     known = dict[tuple[str, Any], str]()
     for i, sequence in enumerate(X):
+        if weights is not None and weights[i] != 1:
+            yield f"@weight:{float(weights[i])!r}\n"
         for t, token in enumerate(sequence):
             where = f"sequence {i}, position {t}"
             label = NO_LABEL if y is None else _escaped(str(y[i][t]), where)

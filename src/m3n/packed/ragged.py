@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sized
+
 import numpy as np
+
+
+def running_sum(examples: Collection[Sized]) -> np.ndarray:
+    """Where the rows of every example begin, and where the last one ends."""
+    offsets = np.zeros(len(examples) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, examples), np.int64, len(examples)), out=offsets[1:])
+    return offsets
 
 
 def numbers(first: np.ndarray, lengths: np.ndarray) -> np.ndarray:

@@ -1,0 +1,89 @@
+"""Labels straight from attributes are those of the general way, which ``fixed=`` without any fixed label takes."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import m3n
+from m3n.estimators import direct
+
+
+def sequences(random, count, dicts=True):
+    """Tokens with words, flags and numbers, some of them new."""
+    found = []
+    for _ in range(count):
+        words = random.integers(30, size=random.integers(1, 7)).tolist()
+        if dicts:
+            found.append([{"w": f"w{k}", "odd": bool(k % 2), "size": k / 4, "none": None} for k in words])
+        else:
+            found.append([[f"w{k}", f"last{k % 10}"] for k in words])
+    return found
+
+
+def labels_of(X, random, names="ABC"):
+    return [[names[int(k)] for k in random.integers(len(names), size=len(x))] for x in X]
+
+
+@pytest.mark.parametrize("dicts", [True, False])
+@pytest.mark.parametrize("observed", [True, False])
+@pytest.mark.parametrize("constrained", [True, False])
+@pytest.mark.parametrize("small", [1, 10_000])
+def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, constrained, small):
+    monkeypatch.setattr(direct, "SMALL", small)
+    random = np.random.default_rng(3)
+    X = sequences(random, 40, dicts)
+    y = labels_of(X, random)
+    rules = None
+    if constrained:
+        y = [sorted(labels) for labels in y]
+        rules = "observed"
+    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1, observed_only=observed, constraints=rules, n_jobs=2).fit(X, y)
+    new = sequences(random, 60, dicts)
+    assert direct.direct_labels(tagger, new) is not None
+    assert tagger.predict(new) == tagger.predict(new, fixed=[None] * len(new))
+    assert tagger.predict(new[:1]) == tagger.predict(new)[:1]
+
+
+def test_weights_changed_by_hand_count():
+    X, y = [[{"w": "a"}, {"w": "b"}]] * 3, [["A", "B"]] * 3
+    tagger = m3n.SequenceTagger(tol=0.1).fit(X, y)
+    assert tagger.predict(X) == y
+    tagger.coef_[:] = -tagger.coef_
+    tagger.transitions_[:] = tagger.start_[:] = tagger.end_[:] = 0.0
+    assert tagger.predict(X) == [["B", "A"]] * 3
+
+
+def test_what_is_not_plain_takes_the_general_way():
+    X, y = [[{"w": "a"}, {"w": "b"}]] * 3, [["A", "B"]] * 3
+    tagger = m3n.SequenceTagger(tol=0.1).fit(X, y)
+    for given in (iter(X), [iter(x) for x in X][:0], [[{"w": "a"}, ["w"]]], np.array(X, dtype=object)):
+        assert direct.direct_labels(tagger, given) is None
+    assert tagger.predict([[{"w": "a"}, ["w"]]])[0][0] == "A"
+    with pytest.raises(TypeError, match="sequence 0, position 1"):
+        tagger.predict([[{"w": "a"}, {"w": 1j}]])
+
+
+def test_constraints_that_leave_nothing_are_named():
+    X = [[{"w": "a"}, {"w": "b"}]] * 3
+    tagger = m3n.SequenceTagger(tol=0.1, constraints="observed").fit(X, [["A", "B"]] * 3)
+    with pytest.raises(ValueError, match=r"sequence 0, position 0: the constraints allow no labels .* of length 1"):
+        tagger.predict([[{"w": "a"}]])
+
+
+def test_threads_share_a_model():
+    random = np.random.default_rng(0)
+    X = sequences(random, 30)
+    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1).fit(X, labels_of(X, random))
+    expected, wrong = tagger.predict(X), []
+    tagger.reader_.vectorizer._lookup = None  # several threads make the table at once
+
+    def serve():
+        wrong.extend(1 for _ in range(50) if [tagger.predict([x])[0] for x in X] != expected)
+
+    workers = [threading.Thread(target=serve) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
