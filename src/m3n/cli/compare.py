@@ -133,7 +133,7 @@ class TreeTask:
         _check_names(loss, objective)
         settings: dict[str, Any] = {
             "lam": lam,
-            "loss": loss or "normalized_hamming",
+            "loss": loss or ("hamming" if objective == "crf" else "normalized_hamming"),  # a CRF ignores its default
             "objective": "softmax_margin" if loss and objective == "crf" else objective,
             "n_jobs": n_jobs,
         }

@@ -81,7 +81,7 @@ def restore(kind: type[Trained], meta: dict[str, Any], tensors: Tensors) -> Trai
 
 def known_inputs(reader: Any) -> dict[str, Any]:
     """What a reader knows about inputs, by the names of attributes."""
-    names = getattr(reader, "names", None)
+    names = getattr(reader, "column_names", None)
     named = {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
     return {"reader_": reader, "n_features_in_": reader.width} | named
 

@@ -111,7 +111,7 @@ class GraphLabeler(Trained):
     relaxed_: bool = learnt()
     multipliers_: np.ndarray | None = learnt()
 
-    _parameters = (*TRAINING, "inference", "budget", "agreement", "C", *KERNEL)
+    _parameters = (*TRAINING, "inference", "budget", "agreement", "C", *KERNEL, "class_weight")
     _reader = GraphReader
     _form = GRAPHS
 

@@ -39,15 +39,15 @@ class TableReader(PlainReader):
 
     Attributes
     ----------
-    names : list of str or None
+    column_names : list of str or None
         Of the columns, if X was a data frame.
     """
 
-    names: list[str] | None = None
+    column_names: list[str] | None = None
 
     def fit(self, X: Any) -> Table:
         """Learn how many attributes there are, and read."""
-        self.names = column_names(X)
+        self.column_names = column_names(X)
         matrix = read_inputs(X)
         self.width = matrix.shape[1]
         if 0 in matrix.shape:
@@ -57,7 +57,7 @@ class TableReader(PlainReader):
 
     def read(self, X: Any) -> Table:
         """Read inputs with as many attributes."""
-        check_columns(self.names, X)
+        check_columns(self.column_names, X)
         return Table(read_inputs(X, self.width))
 
 

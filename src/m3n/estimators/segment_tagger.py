@@ -83,7 +83,7 @@ class SegmentTagger(SequenceModel):
     max_lengths_: np.ndarray = learnt("labels", limits=(1, None))
     segment_vectorizer_: AttributeVectorizer | None = learnt()
 
-    _parameters = (*TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL)
+    _parameters = (*TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL, "class_weight")
     _form = SEGMENTS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:

@@ -128,7 +128,7 @@ class SequenceTagger(SequenceModel):
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL, "min_freq",
+        *KERNEL, "min_freq", "class_weight",
     )  # fmt: skip
     _groups = GROUPS
 

@@ -25,7 +25,16 @@ from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
-from m3n.estimators.training import Examples, Setup, resolve_lam, resolve_loss, resolve_objective, resolve_strengths
+from m3n.estimators.training import (
+    Examples,
+    Setup,
+    check_no_loss,
+    resolve_lam,
+    resolve_objective,
+    resolve_strengths,
+    weighted_loss,
+)
+from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Problem
@@ -46,7 +55,8 @@ KERNEL = (
 )  # fmt: skip
 # what may change between two fits of which the second begins where the first one ended
 FREE = (
-    "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "verbose", "warm_start", "checkpoint",
+    "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state", "verbose", "warm_start",
+    "checkpoint",
 )  # fmt: skip
 
 
@@ -68,7 +78,7 @@ class Trained(Declared, ABC):
         Stop when the duality gap is at most this.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": wrong labels, wrong labels / length, or an object of ``m3n.losses``,
-        which may speak of labels by their names.
+        which may speak of labels by their names. Another one than the default is refused with "crf".
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
@@ -90,7 +100,9 @@ class Trained(Declared, ABC):
         How strongly groups of weights are regularised, relative to ``lam``, each 1 if it is not named. An l1 penalty
         counts sqrt(strength) times.
     warm_start : bool
-        Whether a further ``fit`` on the same data, with another ``lam`` for example, begins where the last one ended.
+        Whether a further ``fit`` on the same data goes on with the last one, or with another ``lam`` begins where that
+        ended; the objective is never above that of the weights it begins with. On other data, or with another
+        objective, it begins anew, which ``reason_`` and the log tell.
     kernel : str, callable or None
         None for scores that are linear in the attributes. Else a kernel on the inputs of a position: "linear", "poly",
         "rbf", one of scikit-learn's pairwise kernels, a function of two matrices that returns the matrix of kernel
@@ -108,6 +120,9 @@ class Trained(Declared, ABC):
     support_tol : float
         A kernel model keeps the inputs that count. Those with the smallest coefficients are left out as long as that
         changes the weights by no more than this part of their norm.
+    class_weight : mapping, "balanced" or None
+        What an error costs by the right label, as in ``m3n.losses.Hamming``: with "hamming" and "normalized_hamming",
+        whose part it becomes, and not with "crf", which has no loss.
     checkpoint : path or None
         A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
         there; one that reaches its tolerance removes it.
@@ -132,7 +147,7 @@ class Trained(Declared, ABC):
     solver_ : Solver
         The solver that was used.
     reason_ : str
-        Why ``solver="auto"`` chose it.
+        Why ``solver="auto"`` chose it, and how a warm start began.
     lam_ : float
         The regularisation that was used.
     n_features_in_ : int
@@ -162,6 +177,7 @@ class Trained(Declared, ABC):
     approximation: Any = None
     components: int = 500
     support_tol: float = 1e-6
+    class_weight: Mapping[Any, float] | str | None = None
     checkpoint: str | os.PathLike[str] | None = None
 
     classes_: np.ndarray = learnt()
@@ -184,7 +200,7 @@ class Trained(Declared, ABC):
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
     _strength: ClassVar[float] = 1.0  # lam in units of 1/n, where none is given
     _outputs: ClassVar[np.ndarray | None] = None  # the labels of a position, where these are not the classes
-    _last: tuple[Any, Result] | None = None  # where a warm start begins
+    _last: Earlier | None = None  # where a warm start begins
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that ``m3n.load`` reads; what is code in it is refused.
@@ -238,7 +254,7 @@ class Trained(Declared, ABC):
         self._check_words()
         kernel, reader = self._kernel_settings(), self._reader()
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
-        known = self._known(examples) if self.warm_start else None
+        known = self._known(examples, reader.width) if self.warm_start else None
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
         problem = self._problem(examples, setup)
@@ -249,10 +265,10 @@ class Trained(Declared, ABC):
         fitted |= self._named_weights(setup.features, result.w)
         fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
         fitted["lam_"] = problem.lam * setup.scale
-        self._last = (known, result) if self.warm_start else None
+        self._last = None if known is None else Earlier(known, result)
         for name in ("coef_", "kernel_model_", "feature_names_in_"):  # what another fit has left
             vars(self).pop(name, None)
-        vars(self).update(fitted, **history(result))
+        vars(self).update(fitted, **history(_scaled(result, setup.scale)))
         return self
 
     def _training_problem(self, X: Any, y: Any) -> Problem:
@@ -264,9 +280,10 @@ class Trained(Declared, ABC):
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
-        objective = resolve_objective(self.objective)
-        if objective.has_loss:
-            resolve_loss(self.loss)
+        if resolve_objective(self.objective).has_loss:
+            weighted_loss(self.loss, self.class_weight)
+        else:
+            check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -296,7 +313,9 @@ class Trained(Declared, ABC):
         """The label loss with label numbers for names, if the objective has one."""
         if not resolve_objective(self.objective).has_loss:
             return None
-        return resolve_loss(self.loss).bind((classes if self._outputs is None else self._outputs).tolist())
+        return weighted_loss(self.loss, self.class_weight).bind(
+            (classes if self._outputs is None else self._outputs).tolist()
+        )
 
     def _problem(self, examples: Examples, setup: Setup) -> Problem:
         """What is minimised."""
@@ -319,44 +338,45 @@ class Trained(Declared, ABC):
         """lam in units of 1/n, where none is given."""
         return self._strength
 
-    def _known(self, examples: Examples) -> tuple[Any, ...]:
+    def _known(self, examples: Examples, width: int) -> dict[str, Any]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
-        params = self.get_params(deep=False)
-        return examples.fingerprint(), *((name, value) for name, value in params.items() if name not in FREE)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
+        data = {"labels": examples.classes.tolist(), "attributes": width, "examples": len(examples.outputs)}
+        return data | {"data": examples.fingerprint()} | params
 
-    def _start(self, problem: Problem, known: tuple[Any, ...] | None) -> Result | None:
-        """The last result if this fit can begin there."""
-        earlier, result = self._last or (None, None)
-        if known is None or result is None or known != earlier:
-            return None
+    def _start(self, problem: Problem, known: dict[str, Any] | None) -> Start:
+        """Where this fit begins."""
+        if known is None or self._last is None:
+            return Start(self.solver)
         solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self.rtol).solver
-        return result if type(solver) is type(result.solver) else None
+        return begin(self._last, known, problem, self.solver, solver)
 
-    def _minimize(self, problem: Problem, start: Result | None = None, scale: float = 1.0) -> Result:
+    def _minimize(self, problem: Problem, start: Start | None = None, scale: float = 1.0) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
+        start = Start(self.solver) if start is None else start
         saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
         earlier = saved.load(problem) if saved else None
         with ExitStack() as stack:
             callbacks: list[Any] = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
                 problem,
-                self.solver,
+                self.solver if earlier else start.solver,
                 tol=self.tol / scale,
                 rtol=self.rtol,
                 seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
                 callbacks=[*callbacks, *([saved] if saved else [])],
-                start=None if earlier else start,
-                resume=earlier,
+                start=None if earlier else start.start,
+                resume=earlier or start.resume,
             )
         if saved:
             saved.close(result)
-        result = _scaled(result, scale)
+        result = result if earlier else start.explained(result)
         if result.status is not Status.TOLERANCE:
             from sklearn.exceptions import ConvergenceWarning
 
-            text = f"{result.status} at a gap of {result.certificate.gap:.3g}, above tol={self.tol:g}"
+            text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, above tol={self.tol:g}"
             text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=4)
         return result

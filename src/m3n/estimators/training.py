@@ -54,6 +54,36 @@ def resolve_loss(loss: str | losses.Loss) -> losses.Loss:
     return losses.BY_NAME[loss]()
 
 
+def weighted_loss(loss: str | losses.Loss, class_weight: Any) -> losses.Loss:
+    """The loss, with the weights of classes that an estimator was given beside it."""
+    found = resolve_loss(loss)
+    if class_weight is None:
+        return found
+    if isinstance(class_weight, str) and class_weight != "balanced":
+        raise ValueError(f"class_weight must be a mapping, 'balanced' or None, got {class_weight!r}")
+    if not isinstance(found, (losses.Hamming, losses.NormalizedHamming)) or found.class_weight is not None:
+        raise ValueError(
+            f"class_weight is for the losses 'hamming' and 'normalized_hamming' without weights of their own, not for "
+            f"loss={loss!r:.80}; say in the loss itself what errors cost"
+        )
+    return replace(found, class_weight=class_weight)
+
+
+def check_no_loss(objective: str, loss: str | losses.Loss, usual: str | losses.Loss, class_weight: Any) -> None:
+    """Refuse what an objective without a loss would ignore: any loss but the usual one, and weights of classes."""
+    users = ", ".join(f"{name!r}" for name, known in OBJECTIVES.items() if known.has_loss)
+    if loss is not usual and loss != usual:
+        raise ValueError(
+            f"objective={objective!r} has no loss, loss={loss!r:.80} would be ignored; leave it out, or take an "
+            f"objective that uses it: {users}"
+        )
+    if class_weight is not None:
+        raise ValueError(
+            f"objective={objective!r} has no loss that class_weight could weigh; take an objective with one ({users}; "
+            "'softmax_margin' is a CRF with a loss), or weigh whole examples by sample_weight"
+        )
+
+
 def resolve_lam(lam: float | None, C: float | None, count: float) -> float | None:
     """lam, or 1 / (C count); None leaves the default to ``Problem``."""
     if C is None:

@@ -160,7 +160,7 @@ def minimize(
         Begin a new run from an earlier one with another ``lam`` on the same data (``Problem.with_lam``), with a
         certificate of its own. A dual method takes over its dual point, whatever lam was, if the solver is the same;
         a solver that can begin anywhere, such as ``LBFGS`` or ``OWLQN``, takes over the weights of any result, or
-        weights given as an array.
+        weights given as an array. A run that ends early returns these weights if they are still the best.
     seed : int, RandomState, Generator or None
         Seed of a solver that draws random numbers, if it is given by its name; a generator draws one, None another one
         every time.
@@ -216,6 +216,7 @@ class _Run:
     evaluation_seconds: float = 0.0
     evaluation_calls: int = 0
     called_off: bool = False  # by a callback
+    began_at: np.ndarray | None = None  # weights that a warm run is not to fall behind, as long as J there is unknown
 
     def __post_init__(self) -> None:
         problem, self.solver = self.problem, self.choice.solver
@@ -240,8 +241,11 @@ class _Run:
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         uncertified = self.certified is not self.state or self.certificate.primal == np.inf
-        if uncertified and status is not Status.TOLERANCE:
-            self._certify()
+        if status is not Status.TOLERANCE and (uncertified or self.began_at is not None):
+            if uncertified:
+                self._certify()
+            if self.began_at is not None and self.certificate.gap > self.enough:
+                self._look_back(self.began_at)
             if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
         result = self._result(status)
@@ -264,20 +268,24 @@ class _Run:
 
     @property
     def spent(self) -> tuple[float, float]:
-        """Passes and seconds that count towards the limits; the last certificate's pass is counted beforehand."""
+        """Passes and seconds that count towards the limits; those of the last certificate are counted beforehand."""
         seconds = time.perf_counter() - self.begin
         if self.charge_evaluation:
-            return self.passes + 1, seconds
+            return self.passes + (1 if self.began_at is None else 2), seconds
         return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
 
     def _begin(self) -> Status | None:
         """The first state, after the certificate of w = 0; the state of the run that is resumed; or a warm one."""
         if self.state is not None:
             self._check_resume()
+            self.first_calls = (self.problem.hard_calls, self.problem.soft_calls)  # a precaution, no part of the run
             return None
         if self.start is not None:  # w = 0 is certified too, without a pass if J(0) is known already
             self.certificate = self.certificate.improved(self.problem.worst_loss)
-            self.state = _warm_state(self.problem, self.solver, self.start)
+            w = self.start.w if isinstance(self.start, Result) else np.asarray(self.start, dtype=np.float64)
+            self.state = _warm_state(self.problem, self.solver, self.start, w)
+            known = not np.isnan(self.state.primal) and np.array_equal(self.state.w, w)
+            self.began_at = None if known else w
             return Status.CALLBACK if self._due() and self._certify() else None
         if self._certify():
             return Status.CALLBACK
@@ -345,6 +353,17 @@ class _Run:
         self.certificate = self.certificate.improved(primal, self.state.dual)
         self._check_duality(primal)
 
+    def _look_back(self, w: np.ndarray) -> None:
+        """J at the weights that a warm run began with: it has not come far enough if these are better still."""
+        begin, calls = time.perf_counter(), sum(self.calls)
+        primal = self.problem.primal(w)
+        if primal < self.certificate.primal:
+            self.w = w
+        self.certificate = self.certificate.improved(primal)
+        self.evaluation_calls += sum(self.calls) - calls
+        self.evaluation_seconds += time.perf_counter() - begin
+        self.trace.append(self._record())
+
     def _check_duality(self, primal: float) -> None:
         """Never sell a gap of 0 that comes from a dual above the primal."""
         dual = self.state.dual
@@ -398,8 +417,7 @@ def _patience(trace: list[Record], tol: float) -> float:
     return float(max(1.0, min(max(expected, usual / 4), 2 * usual)))
 
 
-def _warm_state(problem: Objective, solver: Solver[Any], start: Result | np.ndarray) -> Any:
-    w = start.w if isinstance(start, Result) else np.asarray(start, dtype=np.float64)
+def _warm_state(problem: Objective, solver: Solver[Any], start: Result | np.ndarray, w: np.ndarray) -> Any:
     if w.shape != (problem.dim,):
         raise ValueError(f"start has weights of shape {w.shape}, but the problem has {problem.dim} weights")
     if isinstance(start, Result) and type(start.solver) is type(solver) and start.state is not None:
