@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         alignment,
         callbacks,
         checks,
+        compat,
         datasets,
         features,
         grammars,
@@ -80,17 +81,17 @@ _HOME = {
     "report": "m3n.reports",
 }
 _MODULES = (
-    "alignment", "callbacks", "checks", "datasets", "features", "grammars", "io", "losses", "reports", "scores",
-    "solvers", "structures",
+    "alignment", "callbacks", "checks", "compat", "datasets", "features", "grammars", "io", "losses", "reports",
+    "scores", "solvers", "structures",
 )  # fmt: skip
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
     "HMMAligner", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
-    "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks", "compare", "datasets",
-    "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path", "report",
-    "reports", "scores", "solvers", "structures",
+    "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks", "compare", "compat",
+    "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path",
+    "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

@@ -171,7 +171,6 @@ def test_tagger_like_access(fitted, tmp_path, capsys):
     again = m3n.compat.convert(tmp_path / "model.txt")
     assert again.transitions_ == pytest.approx(fitted.model_.transitions_, abs=1e-6)
     opened = type(tagger)().open(tmp_path / "model.txt")
-    opened.close()
     assert opened.info().state_features == pytest.approx(fitted.state_features_, abs=1e-6)
     with pytest.raises(ValueError, match="does not know the label 'Z'"):
         tagger.marginal("Z", 0)

@@ -1,6 +1,10 @@
-"""Coming from other programmes: a stand-in for sklearn-crfsuite, and models that CRFsuite and CRF++ have trained."""
+"""Coming from other programmes and going back: stand-ins for python-crfsuite and sklearn-crfsuite, and model files."""
 
 from m3n.compat.conversion import convert
-from m3n.compat.imported import ImportedModelError
+from m3n.compat.exports import export
+from m3n.compat.imported import ExportError, ImportedModelError
+from m3n.compat.items import ItemSequence
+from m3n.compat.tagger import Tagger
+from m3n.compat.trainer import BaseTrainer, Trainer
 
-__all__ = ["ImportedModelError", "convert"]
+__all__ = ["BaseTrainer", "ExportError", "ImportedModelError", "ItemSequence", "Tagger", "Trainer", "convert", "export"]

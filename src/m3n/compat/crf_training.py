@@ -15,6 +15,7 @@ these weigh an error against a change of the weights.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -40,6 +41,7 @@ TAKES = {  # the arguments that not every algorithm knows
     "pa": ("epsilon", "pa_type", "c", "error_sensitive", "averaging"),
     "arow": ("epsilon", "variance", "gamma"),
 }
+ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
 DELTA = {"lbfgs": 1e-5, "l2sgd": 1e-6}
 PASSES = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
 MARGIN_RTOL = 1e-2  # nobody asked for the optimum of an objective that only stands in
@@ -137,61 +139,77 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What training found.
+class Task:
+    """A problem of CRFsuite as one of ours.
 
     Attributes
     ----------
-    coef : array or sparse matrix (attributes, labels)
-        Weights of attributes.
-    transitions : array (labels, labels)
-        Weights of neighbouring labels.
-    result : Result
-        How it went.
-    lam, l1 : float
-        The regularisation beside the mean loss.
+    problem : Problem
+        What is minimised.
+    features : Stack
+        Which weights there are: of attributes, and of neighbouring labels.
     size : int
         Number of weights.
     """
 
-    coef: Any
-    transitions: np.ndarray
-    result: Result
-    lam: float
-    l1: float
+    problem: Problem
+    features: Stack
     size: int
 
+    @classmethod
+    def of(cls, X: scipy.sparse.csr_array, gold: list[np.ndarray], labels: int, plan: Plan) -> Task:
+        """The problem that a plan makes of data.
 
-def train(X: scipy.sparse.csr_array, gold: list[np.ndarray], labels: int, plan: Plan) -> Outcome:
-    """Minimise an objective of CRFsuite.
+        Parameters
+        ----------
+        X : sparse matrix (tokens, attributes)
+            The tokens of all sequences, one after another. Stored zeros say that an attribute occurs; they are removed.
+        gold : list of arrays of int
+            The labels of every sequence.
+        labels : int
+            Number of labels.
+        plan : Plan
+            What to train.
+        """
+        lengths, flat = np.array([len(sequence) for sequence in gold]), np.concatenate(gold)
+        pairs = plan.selection.states(X, flat, labels)
+        X.eliminate_zeros()  # they have said what occurs
+        node: Any = Sparse(X, labels) if pairs is None else Observed(X, pairs)
+        nothing = ObservedTable(np.zeros(labels, bool))
+        table = ObservedTable(plan.selection.transitions(flat, lengths, labels))
+        features = Stack(node, table, nothing, nothing)
+        size = (node.dim if pairs is None else pairs.nnz) + int(table.mask.sum())
+        return cls(plan.problem(Chain(lengths, labels), features, gold), features, size)
 
-    Parameters
-    ----------
-    X : sparse matrix (tokens, attributes)
-        The tokens of all sequences, one after another. Stored zeros say that an attribute occurs; they are removed.
-    gold : list of arrays of int
-        The labels of every sequence.
-    labels : int
-        Number of labels.
-    plan : Plan
-        What to train.
-    """
-    lengths, flat = np.array([len(sequence) for sequence in gold]), np.concatenate(gold)
-    pairs = plan.selection.states(X, flat, labels)
-    X.eliminate_zeros()  # they have said what occurs
-    node: Any = Sparse(X, labels) if pairs is None else Observed(X, pairs)
-    nothing = ObservedTable(np.zeros(labels, bool))
-    table = ObservedTable(plan.selection.transitions(flat, lengths, labels))
-    features = Stack(node, table, nothing, nothing)
-    problem = plan.problem(Chain(lengths, labels), features, gold)
-    with ExitStack() as stack:
-        callbacks: list[Callback] = [stack.enter_context(ProgressBar())] if plan.verbose else []
-        callbacks += [Settled(plan.period, plan.rtol)] if plan.absolute else []
-        result = minimize(problem, tol=0.0, rtol=plan.rtol, max_passes=plan.max_passes, callbacks=callbacks)
-    attributes, transitions = features.split(result.w)[:2]
-    coef = attributes.reshape(-1, labels) if pairs is None else node.coefficients(attributes)
-    size = (attributes.size if pairs is None else pairs.nnz) + int(table.mask.sum())
-    return Outcome(coef, transitions.reshape(labels, labels), result, problem.lam, problem.l1, size)
+    def weights(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Weights of attributes, an array or sparse matrix (attributes, labels), and of labels (labels, labels).
+
+        Parameters
+        ----------
+        w : array (dim,)
+            All of them.
+        """
+        attributes, transitions = self.features.split(w)[:2]
+        node: Any = self.features.maps[0]
+        labels = math.isqrt(transitions.size)
+        coef = node.coefficients(attributes) if isinstance(node, Observed) else attributes.reshape(-1, labels)
+        return coef, transitions.reshape(labels, labels)
+
+    def minimize(self, plan: Plan, callbacks: Sequence[Callback] = ()) -> Result:
+        """The best weights.
+
+        Parameters
+        ----------
+        plan : Plan
+            How well.
+        callbacks : sequence of callbacks
+            What watches.
+        """
+        with ExitStack() as stack:
+            watching: list[Callback] = [stack.enter_context(ProgressBar())] if plan.verbose else []
+            watching += [Settled(plan.period, plan.rtol)] if plan.absolute else []
+            watching += callbacks
+            return minimize(self.problem, tol=0.0, rtol=plan.rtol, max_passes=plan.max_passes, callbacks=watching)
 
 
 def plan_of(params: Mapping[str, Any]) -> Plan:
@@ -202,7 +220,7 @@ def plan_of(params: Mapping[str, Any]) -> Plan:
     params : mapping
         The arguments by name; None stands for a default.
     """
-    algorithm = params["algorithm"] or "lbfgs"
+    algorithm = algorithm_of(params["algorithm"])
     _check(algorithm, params)
     given = {name: value for name, value in params.items() if value is not None}
     selection = KeptFeatures(
@@ -212,20 +230,32 @@ def plan_of(params: Mapping[str, Any]) -> Plan:
     rtol = given.get("delta", DELTA[algorithm]) if exact else MARGIN_RTOL
     objective, square, absolute = _penalties(given) if exact else _margin(algorithm, given)
     passes = given.get("max_iterations", PASSES.get(algorithm))
-    period, verbose = given.get("period", 10), bool(params["verbose"])
+    period, verbose = given.get("period", 10), bool(params.get("verbose"))
     return Plan(selection, objective, square, absolute, rtol, period, passes, verbose)
+
+
+def algorithm_of(name: str | None) -> str:
+    """The short name of an algorithm, whose long names and capitals are accepted too.
+
+    Parameters
+    ----------
+    name : str or None
+        "lbfgs", "l2sgd", "ap" or "averaged-perceptron", "pa" or "passive-aggressive", "arow"; None is "lbfgs".
+    """
+    small = "lbfgs" if name is None else str(name).lower()
+    if ALIASES.get(small, small) not in TAKES:
+        raise ValueError(f"unknown algorithm {name!r}; choose one of {(*TAKES, *ALIASES)}")
+    return ALIASES.get(small, small)
 
 
 def _check(algorithm: str, params: Mapping[str, Any]) -> None:
     """Refuse what CRFsuite refuses."""
-    if algorithm not in TAKES:
-        raise ValueError(f"unknown algorithm {algorithm!r}; choose one of {tuple(TAKES)}")
     others = {name for names in TAKES.values() for name in names} - set(TAKES[algorithm])
     wrong = [name for name in params if name in others and params[name] is not None]
     if wrong:
         raise ValueError(f"algorithm {algorithm!r} has no {wrong[0]}; it has {TAKES[algorithm]}")
-    if params["trainer_cls"] is not None:
-        _warn("trainer_cls is not used: m3n trains by its own solvers")
+    if params.get("trainer_cls") is not None:
+        _warn("trainer_cls is not used, since it is no m3n.compat.Trainer: m3n trains by its own solvers")
 
 
 def _penalties(given: Mapping[str, Any]) -> tuple[str, float, float]:
@@ -248,4 +278,4 @@ def _margin(algorithm: str, given: Mapping[str, Any]) -> tuple[str, float, float
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=5)  # at the call of fit
+    warnings.warn(text, UserWarning, stacklevel=6)  # at the call of fit or train

@@ -25,6 +25,10 @@ class ImportedModelError(DataFileError):
     """A model of another programme cannot be read; the message names the file and the place."""
 
 
+class ExportError(ValueError):
+    """A model cannot be written for another programme; the message says what that has no place for."""
+
+
 def attribute_reader(attributes: Iterable[str]) -> SequenceReader:
     """Reads tokens as CRFsuite does, for attributes that are known by their texts.
 

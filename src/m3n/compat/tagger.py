@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import os
 import sys
+import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from m3n.compat.conversion import convert
-from m3n.compat.crfsuite import Weights, dump_of
+from m3n.compat.crfsuite import MAGIC, Weights, dump_of, parse_binary
+from m3n.compat.crfsuite_writer import VERSION, size_of
+from m3n.compat.exports import weights_of
+from m3n.compat.items import listed, plain_label, plain_labels, reading
 from m3n.estimators import SequenceTagger, load
 from m3n.io.model_file import ModelFileError
 
@@ -42,8 +45,12 @@ class ModelInfo:
     state_features: dict[tuple[str, str], float]
 
 
+class UnknownLabel(ValueError, RuntimeError):
+    """A label that the model does not have; python-crfsuite raises a RuntimeError."""
+
+
 class Tagger:
-    """Labels one sequence at a time.
+    """Labels one sequence at a time; as a context manager, it is closed at the end.
 
     Parameters
     ----------
@@ -55,14 +62,20 @@ class Tagger:
         self._model = model
         self._sequence: list[Any] | None = None
 
+    def __enter__(self) -> Tagger:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     @property
     def model(self) -> SequenceTagger:
         """The model."""
         if self._model is None:
-            raise ValueError("this Tagger has no model; call open(path) first")
+            raise ValueError("this Tagger has no model, or is closed; call open(path) first")
         return self._model
 
-    def open(self, name: str | os.PathLike[str]) -> Tagger:
+    def open(self, name: str | bytes | os.PathLike[str]) -> Tagger:
         """Take the model of a file.
 
         Parameters
@@ -70,13 +83,26 @@ class Tagger:
         name : path
             What ``SequenceTagger.save`` wrote, or a model that ``m3n.compat.convert`` reads.
         """
-        self._model, self._sequence = read_model(name), None
-        for kept in ("weights", "_marginals"):  # of another model
-            vars(self).pop(kept, None)
-        return self
+        return self._take(read_model(os.fsdecode(name)))
+
+    def open_inmemory(self, value: bytes) -> Tagger:
+        """Take a model from its bytes.
+
+        Parameters
+        ----------
+        value : bytes
+            The content of a file that ``open`` takes.
+        """
+        if value.startswith(MAGIC):
+            return self._take(parse_binary(value, "the model").tagger())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            path.write_bytes(value)
+            return self._take(read_model(path))
 
     def close(self) -> None:
-        """Do nothing: no file is open."""
+        """Forget the model; what needs one raises until ``open`` brings another."""
+        self._take(None)
 
     def labels(self) -> list[Any]:
         """The labels of the model."""
@@ -90,6 +116,8 @@ class Tagger:
         xseq : list of dicts or of lists of strings
             The tokens.
         """
+        if self._model is None:
+            raise ValueError("this Tagger has no model, or is closed; call open(path) first")
         self._sequence = listed(xseq)
         vars(self).pop("_marginals", None)
 
@@ -103,7 +131,7 @@ class Tagger:
         """
         if xseq is not None:
             self.set(xseq)
-        return self.model.predict([self._current])[0] if self._current else []
+        return reading(self.model.predict, [self._current])[0] if self._current else []
 
     def probability(self, yseq: Any) -> float:
         """The probability of labels for the current sequence.
@@ -113,27 +141,31 @@ class Tagger:
         yseq : list of labels
             One per token.
         """
-        if not self._current:
+        model, X, given = self.model, [self._current], plain_labels(yseq)
+        if len(given) != len(self._current):
+            raise ValueError(f"the sequence has {len(self._current)} tokens, but there are {len(given)} labels")
+        for label in given:
+            self._number(label)
+        if not given:
             return 1.0
-        X, given = [self._current], [list(yseq)]
-        (_, best, share), *_ = self.model.predict_k_best(X, 1, probabilities=True)[0]
-        (_, score), *_ = self.model.predict_k_best(X, 1, fixed=given)[0]
+        (_, best, share), *_ = reading(lambda x: model.predict_k_best(x, 1, probabilities=True), X)[0]
+        (_, score), *_ = reading(lambda x: model.predict_k_best(x, 1, fixed=[given]), X)[0]
         return share * math.exp(score - best)
 
-    def marginal(self, y: Any, t: int) -> float:
+    def marginal(self, y: Any, pos: int) -> float:
         """The probability of a label at a position of the current sequence.
 
         Parameters
         ----------
         y : label
             Which.
-        t : int
+        pos : int
             Where.
         """
-        labels = self.labels()
-        if y not in labels:
-            raise ValueError(f"the model does not know the label {y!r}; it knows {labels!r:.300}")
-        return float(self._marginals[t, labels.index(y)])
+        label, length = self._number(plain_label(y)), len(self._current)
+        if not 0 <= pos < length:
+            raise ValueError(f"the sequence has {length} tokens; there is no position {pos}")
+        return float(self._marginals[pos, label])
 
     def info(self) -> ModelInfo:
         """The model in plain dicts."""
@@ -141,7 +173,9 @@ class Tagger:
         labels, attributes = weights.labels, weights.attributes
         return ModelInfo(
             {
+                "magic": MAGIC.decode(),
                 "type": "FOMC",
+                "version": str(VERSION),
                 "size": str(size_of(weights)),
                 "num_features": str(len(weights.states) + len(weights.transitions)),
                 "num_labels": str(len(labels)),
@@ -170,7 +204,22 @@ class Tagger:
     @cached_property
     def weights(self) -> Weights:
         """The weights that are not 0, with the attributes that have some."""
-        return weights_of(self.model)
+        if self._model is None:
+            raise RuntimeError("this Tagger has no model, or is closed; call open(path) first")
+        return weights_of(self._model)
+
+    def _take(self, model: SequenceTagger | None) -> Tagger:
+        """Change the model."""
+        self._model, self._sequence = model, None
+        for kept in ("weights", "_marginals"):  # of another model
+            vars(self).pop(kept, None)
+        return self
+
+    def _number(self, label: Any) -> int:
+        labels = self.labels()
+        if label not in labels:
+            raise UnknownLabel(f"the model does not know the label {label!r}; it knows {labels!r:.300}")
+        return labels.index(label)
 
     @property
     def _current(self) -> list[Any]:
@@ -180,7 +229,7 @@ class Tagger:
 
     @cached_property
     def _marginals(self) -> np.ndarray:
-        return self.model.predict_marginals([self._current])[0]
+        return reading(self.model.predict_marginals, [self._current])[0]
 
 
 def read_model(name: str | os.PathLike[str]) -> SequenceTagger:
@@ -198,51 +247,3 @@ def read_model(name: str | os.PathLike[str]) -> SequenceTagger:
     if not isinstance(model, SequenceTagger):
         raise ModelFileError(f"{os.fspath(name)!r} holds a {type(model).__name__}, not a SequenceTagger")
     return model
-
-
-def weights_of(model: SequenceTagger) -> Weights:
-    """The weights of a tagger that are not 0.
-
-    Parameters
-    ----------
-    model : SequenceTagger
-        Fitted on attributes, without scores for the first and the last label.
-    """
-    if model.start_.any() or model.end_.any() or model.edge_coef_ is not None:
-        what = "scores of the first or last label, or attributes of label pairs"
-        raise ValueError(
-            f"this model has {what}, for which CRFsuite has no place; look at SequenceTagger's own attributes"
-        )
-    coef = scipy.sparse.coo_array(model.coef_)
-    kept = coef.data != 0.0
-    rows, columns, values = coef.row[kept], coef.col[kept], coef.data[kept]
-    used, rows = np.unique(rows, return_inverse=True)
-    names = model.reader_.vectorizer.names
-    states = list(zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True))
-    sources, targets = np.nonzero(model.transitions_)
-    weights = model.transitions_[sources, targets]
-    transitions = list(zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True))
-    return Weights(model.classes_.tolist(), [names[k] for k in used.tolist()], states, transitions)
-
-
-def size_of(weights: Weights) -> int:
-    """How many bytes a model takes: 20 per weight, as in CRFsuite's files, and the names.
-
-    Parameters
-    ----------
-    weights : Weights
-        A model.
-    """
-    names = sum(len(str(name).encode("utf-8", "surrogatepass")) + 9 for name in weights.labels + weights.attributes)
-    return 20 * (len(weights.states) + len(weights.transitions)) + names
-
-
-def listed(xseq: Any) -> list[Any]:
-    """The tokens of a sequence; ``pycrfsuite.ItemSequence`` hands them out by ``items``.
-
-    Parameters
-    ----------
-    xseq : iterable of tokens
-        The sequence.
-    """
-    return list(xseq.items() if type(xseq).__name__ == "ItemSequence" else xseq)

@@ -28,24 +28,58 @@ class TrainingLog:
 
     Attributes
     ----------
-    featgen_num_features : int
+    featgen_num_features : int or None
         Number of weights.
-    training_seconds : float
+    training_seconds : float or None
         How long training took, without reading the data.
     iterations : list of dicts
         "num", the passes so far; "loss", the value of CRFsuite's objective; "gap", how far it is at most from the
         optimum; "time", the seconds since the entry before; "scores", empty but in the last entry if there were data
         to test on, which then also has "avg_precision", "avg_recall", "avg_f1", "item_accuracy", "instance_accuracy".
+        Those of a ``Trainer`` have these scores in every entry, and "feature_norm" and "active_features".
+    featgen_percent : int
+        How much of the data has been read.
+    featgen_seconds, storing_seconds : float or None
+        How long reading the data and writing the model took.
+    log : list of str
+        What a ``Trainer`` has said.
+    events : list of (str, int, int)
+        What has happened, and which part of ``log`` tells of it.
     """
 
-    featgen_num_features: int
-    training_seconds: float
+    featgen_num_features: int | None = None
+    training_seconds: float | None = None
     iterations: list[dict[str, Any]] = field(default_factory=list)
+    featgen_percent: int = -2
+    featgen_seconds: float | None = None
+    storing_seconds: float | None = None
+    log: list[str] = field(default_factory=list)
+    events: list[tuple[str, int, int]] = field(default_factory=list)
 
     @property
     def last_iteration(self) -> dict[str, Any] | None:
         """The last of ``iterations``."""
         return self.iterations[-1] if self.iterations else None
+
+    @property
+    def last_log(self) -> str:
+        """What was said from the last event but one until the last."""
+        _, begin, end = self.events[-1]
+        return "".join(self.log[begin:end])
+
+    def note(self, text: str, event: str | None) -> None:
+        """Keep what a trainer says.
+
+        Parameters
+        ----------
+        text : str
+            A line or less.
+        event : str or None
+            What has happened with it.
+        """
+        self.log.append(text)
+        if event:
+            self.events.append((event, self.events[-1][2] if self.events else 0, len(self.log)))
 
 
 def log_of(trace: Sequence[Record], count: int, features: int) -> TrainingLog:

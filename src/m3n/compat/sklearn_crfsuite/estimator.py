@@ -9,34 +9,44 @@ What differs:
 - ``predict`` and ``predict_marginals`` return a list of lists. The original returns an array of lists, which becomes a
   2-D array of labels if all sequences are equally long.
 - ``algorithm="ap"``, "pa" and "arow" have no objective; a max-margin network is trained instead, with a warning.
-- There are no temporary files. ``model_filename`` names a file that ``fit`` writes in m3n's format.
+- There is no temporary file until ``modelfile.name`` is asked for. ``model_filename`` is written in m3n's format if its
+  name ends in ``.m3n``, else in CRFsuite's.
 - Labels that occur only in ``y_dev`` do not become labels of the model.
 """
 
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from m3n.compat.crf_training import Outcome, Plan, plan_of, train
-from m3n.compat.imported import SEPARATOR, tagger_of
-from m3n.compat.tagger import ModelInfo, Tagger, listed, read_model
+from m3n.compat.base_trainer import BaseTrainer
+from m3n.compat.crf_training import Task, algorithm_of, plan_of
+from m3n.compat.crfsuite_writer import model_bytes
+from m3n.compat.exports import export, weights_of
+from m3n.compat.items import listed, plain_labels, reading
+from m3n.compat.sklearn_crfsuite.model_file import ModelFile
+from m3n.compat.tagger import ModelInfo, Tagger, read_model
+from m3n.compat.trainer_parameters import EVERYONE, PARAMETERS
+from m3n.compat.training_data import TrainingData
 from m3n.compat.training_log import TrainingLog, log_of, scores_of
 from m3n.estimators import SequenceTagger
 from m3n.estimators.declaration import Declared, learnt
-from m3n.estimators.inputs import SequenceReader, flat_labels, share_right
+from m3n.estimators.inputs import share_right
 from m3n.estimators.notebook import estimator_page
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import history
-from m3n.features import AttributeVectorizer
-from m3n.io.sentences import numbered
-from m3n.run.certificate import Certificate
+from m3n.io.files import check_writable
+from m3n.run.certificate import Certificate, Record
 
 __all__ = ["CRF"]
+
+ALL_PARAMETERS = EVERYONE | {name: known for own in PARAMETERS.values() for name, known in own.items()}
 
 
 class CRF(Declared):
@@ -46,7 +56,7 @@ class CRF(Declared):
     ----------
     algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"} or None
         The first two minimise the negative log-likelihood with penalties; None is "lbfgs". For the others a max-margin
-        network stands in.
+        network stands in. "averaged-perceptron", "passive-aggressive" and capitals are understood.
     min_freq : float or None
         The smallest frequency of a pair of an attribute and a label, or of a transition, that gets a weight.
     all_possible_states, all_possible_transitions : bool or None
@@ -79,11 +89,13 @@ class CRF(Declared):
     verbose : bool
         Show a progress bar.
     model_filename : path or None
-        Where ``fit`` writes the model. Before ``fit``, a model to predict with: of m3n, CRFsuite or CRF++.
+        Where ``fit`` writes the model: in m3n's format if the name ends in ``.m3n``, else in CRFsuite's, without the
+        certificate. Before ``fit``, a model to predict with: of m3n, CRFsuite or CRF++.
     keep_tempfiles : bool
-        Accepted; there are none.
+        Whether the file of ``modelfile`` stays when the model goes.
     trainer_cls : class or None
-        Accepted, with a warning: python-crfsuite's trainers are not used.
+        A subclass of ``m3n.compat.BaseTrainer``, whose hooks hear how training goes. python-crfsuite's own trainers are
+        not used, with a warning.
 
     Attributes
     ----------
@@ -125,6 +137,7 @@ class CRF(Declared):
     model_: SequenceTagger = learnt()
     training_log_: TrainingLog | None = None
     _tagger: Tagger | None = None
+    _modelfile: ModelFile | None = None
 
     def _repr_html_(self) -> str:
         """For notebooks: the parameters."""
@@ -144,27 +157,49 @@ class CRF(Declared):
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("give both X_dev and y_dev, or neither")
-        plan = plan_of(self.get_params(deep=False))
-        sequences = [listed(xseq) for xseq in X]
-        lengths = np.array([len(xseq) for xseq in sequences], dtype=np.int64)
-        flat = flat_labels(y, lengths)
-        if not flat:
-            raise ValueError("there is nothing to train on: X has no tokens")
-        codes, labels = numbered(flat, len(flat))
-        if len({isinstance(label, str) for label in labels}) > 1:
-            raise ValueError("labels must be all strings or all numbers; found both")
-        lengths = lengths[lengths > 0]
-        gold = np.split(codes.astype(np.int64), np.cumsum(lengths)[:-1])
-        vectorizer = AttributeVectorizer(SEPARATOR)
-        outcome = train(vectorizer.fit_transform(sequences), gold, len(labels), plan)
-        self.model_ = _model(outcome, plan, labels, vectorizer)
-        self.training_log_ = log_of(outcome.result.trace, len(gold), outcome.size)
-        if X_dev is not None:
-            scores = scores_of([list(given) for given in y_dev], self.predict(X_dev), labels)
-            self.training_log_.iterations[-1].update(scores)
         if self.model_filename is not None:
-            self.model_.save(self.model_filename)
+            check_writable(self.model_filename)
+        if isinstance(self.trainer_cls, type) and issubclass(self.trainer_cls, BaseTrainer):
+            self._fit_by(self.trainer_cls, X, y, X_dev, y_dev)
+        else:
+            self._fit_here(X, y, X_dev, y_dev)
+        self.modelfile.cleanup()
+        if self.model_filename is not None:
+            self._write(self.model_filename)
         return self
+
+    def _fit_here(self, X: Any, y: Any, X_dev: Any, y_dev: Any) -> None:
+        plan = plan_of(self.get_params(deep=False))
+        data = TrainingData.of(X, y)
+        task = Task.of(data.matrix, data.gold, len(data.labels), plan)
+        result = task.minimize(plan)
+        self.model_ = data.model(task, result.w, plan)
+        vars(self.model_).update(history(result))
+        self.training_log_ = log_of(result.trace, len(data.gold), task.size)
+        if X_dev is not None:
+            gold = [list(plain_labels(given)) for given in y_dev]
+            self.training_log_.iterations[-1].update(scores_of(gold, self.predict(X_dev), data.labels))
+
+    def _fit_by(self, kind: type[BaseTrainer], X: Any, y: Any, X_dev: Any, y_dev: Any) -> None:
+        """Training by a trainer of the user's."""
+        algorithm = algorithm_of(self.algorithm)
+        given = {name: getattr(self, known.argument) for name, known in ALL_PARAMETERS.items()}
+        params = {name: value for name, value in given.items() if value is not None}
+        trainer = kind(algorithm=algorithm, params=params, verbose=self.verbose)
+        for group, (inputs, outputs) in enumerate(((X, y), (X_dev or [], y_dev or []))):
+            for xseq, yseq in zip(inputs, outputs, strict=True):
+                trainer.append(xseq, yseq, group)
+        trainer.train(None, -1 if X_dev is None else 1)
+        if "model_" not in vars(trainer):
+            raise ValueError("there is nothing to train on: X has no tokens")
+        self.model_, self.training_log_ = trainer.model_, getattr(trainer, "logparser", None)
+
+    def _write(self, path: str | os.PathLike[str]) -> None:
+        """Save the model in the format that the name asks for."""
+        if Path(path).suffix == ".m3n" or self.model_.classes_.dtype.kind != "U":  # CRFsuite has only texts as labels
+            self.model_.save(path)
+        else:
+            export(self.model_, path, "crfsuite")
 
     def predict(self, X: Any) -> list[list[Any]]:
         """The best labels of sequences.
@@ -224,7 +259,7 @@ class CRF(Declared):
         y : list of lists of labels
             The right labels.
         """
-        return share_right(y, self.predict(X))
+        return share_right([plain_labels(given) for given in y], self.predict(X))
 
     @property
     def tagger_(self) -> Tagger | None:
@@ -232,7 +267,7 @@ class CRF(Declared):
         model = self._known()
         if model is None:
             return None
-        if self._tagger is None or self._tagger.model is not model:
+        if self._tagger is None or self._tagger._model is not model:
             self._tagger = Tagger(model)
         return self._tagger
 
@@ -243,6 +278,20 @@ class CRF(Declared):
         return model.certificate_ if model else None
 
     @property
+    def trace_(self) -> list[Record] | None:
+        """How the certificate came about."""
+        model = self._known()
+        return model.trace_ if model else None
+
+    @property
+    def modelfile(self) -> ModelFile:
+        """The model as a file of CRFsuite: ``modelfile.name`` says where it is."""
+        known, settings = self._modelfile, (self.model_filename, self.keep_tempfiles)
+        if known is None or (known.filename, known.keep_tempfiles) != settings:
+            known = self._modelfile = ModelFile(*settings, partial(_content, weakref.ref(self)))
+        return known
+
+    @property
     def classes_(self) -> list[Any] | None:
         """The labels, in order of appearance."""
         model = self._known()
@@ -250,7 +299,7 @@ class CRF(Declared):
 
     @property
     def size_(self) -> int | None:
-        """About how many bytes the model takes."""
+        """How many bytes the model takes as a file of CRFsuite."""
         return int(self._info.header["size"]) if self._info else None
 
     @property
@@ -273,6 +322,10 @@ class CRF(Declared):
         """From (label, label) to weight, without those that are 0."""
         return self._info.transitions if self._info else None
 
+    def __getstate__(self) -> Any:
+        """For pickles: without files."""
+        return {name: value for name, value in vars(self).items() if name not in ("_tagger", "_modelfile")}
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._known() is not None
 
@@ -292,17 +345,15 @@ class CRF(Declared):
         return self.model_
 
 
-def _model(outcome: Outcome, plan: Plan, labels: list[Any], vectorizer: AttributeVectorizer) -> SequenceTagger:
-    """The tagger with the weights that training found."""
-    reader = SequenceReader("attributes", len(vectorizer.vocabulary), vectorizer)
-    settings = {"objective": plan.objective, "lam": outcome.lam, "l1": outcome.l1, "tol": 0.0, "rtol": plan.rtol}
-    model = tagger_of(labels, reader, outcome.coef, outcome.transitions, max_passes=plan.max_passes, **settings)
-    vars(model).update(history(outcome.result), lam_=outcome.lam)
-    return model
-
-
 def _filled(X: Any, answer: Callable[[list[Any]], list[Any]]) -> list[Any]:
     """The answers for all sequences, those for empty ones being empty."""
     sequences = [listed(xseq) for xseq in X]
-    answers = iter(answer([xseq for xseq in sequences if xseq]))
+    answers = iter(reading(answer, [xseq for xseq in sequences if xseq]))
     return [next(answers) if xseq else [] for xseq in sequences]
+
+
+def _content(crf: weakref.ref[CRF]) -> bytes | None:
+    """The model as a file of CRFsuite; None if there is none. (A file must not keep the model alive.)"""
+    known = crf()
+    model = known._known() if known else None
+    return None if model is None else model_bytes(weights_of(model))
