@@ -23,8 +23,8 @@ NAMES = {
     "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective",
-    "alignment", "callbacks", "checks", "compare", "datasets", "excessive_gap", "features", "grammars", "grid_graph",
-    "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
+    "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars",
+    "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 }  # fmt: skip
 
 
