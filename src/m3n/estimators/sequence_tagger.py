@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -41,6 +42,8 @@ from m3n.features import Stack, Templates
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Transitions
+
+Answer = TypeVar("Answer")
 
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 
@@ -140,8 +143,10 @@ class SequenceTagger(SequenceModel):
         Parameters
         ----------
         X : sequences
-            Each a 2-D array (positions, attributes), a CSR matrix, or a list of tokens; a token is a dict of
-            attributes or a list of strings. With ``templates``, tokens in columns.
+            Each a 2-D array (positions, attributes), a CSR matrix, a data frame with a row per token, or a list of
+            tokens; a token is a dict of attributes or a list of strings. With ``templates``, tokens in columns, or
+            plain words if there is one column. Empty sequences do not count. One data frame with a column "sentence"
+            may hold all sequences.
         y : sequences of labels
             One label per position: strings or numbers.
         sample_weight : array (sequences,), optional
@@ -182,9 +187,8 @@ class SequenceTagger(SequenceModel):
         self._check_fitted()
         if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
             return Predictions(labels)
-        pieces = self._scored(X, fixed)
-        found = (piece.best() if decoding == "viterbi" else piece.posterior(temperature) for piece in pieces)
-        return Predictions(chain.from_iterable(found))
+        ask = Scored.best if decoding == "viterbi" else partial(Scored.posterior, temperature=temperature)
+        return Predictions(self._each(X, fixed, ask, []))
 
     def predict_k_best(
         self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0
@@ -210,8 +214,8 @@ class SequenceTagger(SequenceModel):
             Per sequence: (labels, score), or (labels, score, probability).
         """
         check_temperature(temperature)
-        pieces = self._scored(X, fixed)
-        return [best for piece in pieces for best in piece.k_best(k, temperature if probabilities else None)]
+        ask = partial(Scored.k_best, k=k, temperature=temperature if probabilities else None)
+        return self._each(X, fixed, ask, [([], 0.0, 1.0) if probabilities else ([], 0.0)])
 
     def predict_marginals(self, X: Any, temperature: float = 1.0, fixed: Any = None) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -231,7 +235,8 @@ class SequenceTagger(SequenceModel):
             Columns in the order of ``classes_``.
         """
         check_temperature(temperature)
-        return [rows for piece in self._scored(X, fixed) for rows in piece.split_marginals(temperature)]
+        ask = partial(Scored.split_marginals, temperature=temperature)
+        return self._each(X, fixed, ask, self._no_marginals)
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
         """Why one sequence has its labels: the contributions of attributes and transitions to their score.
@@ -289,7 +294,9 @@ class SequenceTagger(SequenceModel):
             raise ValueError("there is nothing to compare: give a kernel and an approximation, and fit")
         inputs = self.reader_.read(X)
         outputs = number_labels(y, inputs.lengths, self.classes_)
-        examples = Examples(inputs, self.classes_, outputs, learnt={"constraints_": self.constraints_})
+        learnt = {"constraints_": self.constraints_}
+        examples = Examples(inputs, self.classes_, outputs, learnt=learnt, usable=inputs.lengths > 0)
+        examples = examples.weighted(None, self._form.example)
         plain = copy.copy(self)
         plain.checkpoint = None  # it belongs to the fit
         return compare_with_kernel(plain, settings, examples, sequences)
@@ -308,7 +315,7 @@ class SequenceTagger(SequenceModel):
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        return Examples(inputs, classes, outputs, learnt={"constraints_": constraints})
+        return Examples(inputs, classes, outputs, learnt={"constraints_": constraints}, usable=inputs.lengths > 0)
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         return (None, None) if self.observed_only else super()._attribute_map(kernel, examples)
@@ -339,33 +346,50 @@ class SequenceTagger(SequenceModel):
 
     def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
         """Labels and, if asked for, their marginals, from scores that are computed once."""
-        labels, shares = list[list[Any]](), list[np.ndarray]()
-        for piece in self._scored(X, None):
-            labels += piece.best()
-            shares += piece.split_marginals(1.0) if marginals else []
-        return labels, shares
+        if not marginals:
+            return self._each(X, None, Scored.best, []), []
+        both: list[tuple[list[Any], np.ndarray]] = self._each(X, None, _labels_and_marginals, ([], self._no_marginals))
+        return [labels for labels, _ in both], [shares for _, shares in both]
 
-    def _scored(self, X: Any, fixed: Any) -> Iterator[Scored]:
-        """Sequences with their scores, as many at a time as memory should hold."""
+    @property
+    def _no_marginals(self) -> np.ndarray:
+        """Those of an empty sequence."""
+        return np.empty((0, len(self.classes_)))
+
+    def _each(self, X: Any, fixed: Any, ask: Callable[[Scored], Iterable[Answer]], nothing: Answer) -> list[Answer]:
+        """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
         self._check_fitted()
         inputs = self.reader_.read(X)
         given = read_fixed(fixed, inputs.lengths, self.classes_)
+        answers = chain.from_iterable(ask(piece) for piece in self._scored(inputs, given))
+        if inputs.lengths.all():
+            return list(answers)
+        return [next(answers) if length else copy.deepcopy(nothing) for length in inputs.lengths.tolist()]
+
+    def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
+        """Sequences with their scores, as many at a time as memory should hold."""
+        numbers, inputs = np.flatnonzero(inputs.lengths), inputs.occupied()
         width = len(self.classes_) ** (1 if self.edge_coef_ is None else 2)
         ends = np.concatenate([[0], np.cumsum(inputs.lengths)])
         for low, high in _pieces(inputs.lengths, max(MOST_SCORES // width, 1)):
-            yield self._scores_of(
-                inputs.between(low, high), None if given is None else given[ends[low] : ends[high]], low
-            )
+            fixed = None if given is None else given[ends[low] : ends[high]]
+            yield self._scores_of(inputs.between(low, high), fixed, numbers[low:high])
 
-    def _scores_of(self, inputs: Inputs, given: np.ndarray | None, first: int) -> Scored:
-        """The scores of some sequences, of which the first has this number."""
+    def _scores_of(self, inputs: Inputs, given: np.ndarray | None, numbers: np.ndarray) -> Scored:
+        """The scores of some sequences, which have these numbers among all."""
         threads, labels = Threads(self.n_jobs), len(self.classes_)
         structure = chain_of(inputs.lengths, labels, self.constraints_, edges=self.edge_coef_ is not None)
         with single_threaded_blas():
             theta = [self._attribute_scores(inputs.matrix, threads), *self._tables()]
             if self.edge_coef_ is not None:
                 theta.append(pair_scores(inputs.pairs, self.edge_coef_, labels, threads))
-        return Scored(structure, tuple(theta), self.classes_, given, threads, first)
+        return Scored(structure, tuple(theta), self.classes_, given, threads, numbers)
+
+
+def _labels_and_marginals(scored: Scored) -> Iterator[tuple[list[Any], np.ndarray]]:
+    """Of every sequence; the labels first, because marginals are written over the scores."""
+    labels = scored.best()
+    return zip(labels, scored.split_marginals(1.0), strict=True)
 
 
 def _pieces(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:
