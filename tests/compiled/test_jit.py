@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from m3n.compiled import ahead, store
 from m3n.compiled.jit import borrowing, compiled, inner
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_block import ChainSpace
+from m3n.compiled.progress import clock
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
 from m3n.compiled.sweeps.sequential import sweep
@@ -333,3 +335,16 @@ def test_shipped_machine_code_fits_without_compiling(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(package), **off}
     done = subprocess.run([sys.executable, "-c", stale], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "None"  # changed source: no old machine code
+
+
+def test_the_clock_stands_still_while_something_is_compiled():
+    @compiled
+    def doubled(x):
+        return 2.0 * x
+
+    begin, working = time.perf_counter(), clock()
+    assert doubled(1.5) == 3.0
+    elapsed, worked = time.perf_counter() - begin, clock() - working
+    assert 0.0 <= worked < elapsed / 2
+    time.sleep(0.02)
+    assert clock() - working >= worked + 0.02

@@ -82,7 +82,7 @@ class Trained(Declared, ABC):
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
-        Stop after this much time.
+        Stop after this much time; compilation does not count.
     rtol : float
         Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
     n_jobs : int or None
