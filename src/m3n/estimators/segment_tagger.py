@@ -261,11 +261,13 @@ class SegmentTagger(SequenceModel):
         ]
         return found, structure.lengths, scores
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """IOB labels and, if asked for, marginals of the classes, from scores that are computed once."""
         found, lengths, scores = self._found(X)
         labels = [to_iob(given, length) for given, length in zip(found, lengths.tolist(), strict=True)]
-        return labels, _marginals(scores, 1.0) if marginals else []
+        return labels, _marginals(scores, 1.0 if temperature is None else temperature) if marginals else []
 
     def _scores(self, X: Any) -> Scores:
         """The scores of some sequences; no structure if there are none."""
