@@ -32,7 +32,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
-from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
+from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.predictions import Predictions
@@ -311,6 +311,8 @@ class SequenceTagger(Calibrated, SequenceModel):
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
         inputs = reader.fit(X, self.templates, self.min_freq)
         classes, outputs = read_labels(y, inputs.lengths)
+        if not isinstance(self.constraints, Transitions):
+            check_label_count(len(classes), int(inputs.lengths.sum()))
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")

@@ -112,9 +112,7 @@ def write_columns(
     write_text(path, column_texts(sentences, *extra, delimiter=delimiter))
 
 
-def column_texts(
-    sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str | None = None
-) -> Iterator[str]:
+def column_texts(sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str | None = None) -> Iterator[str]:
     """What ``write_columns`` writes, sentence by sentence.
 
     Parameters
