@@ -211,16 +211,19 @@ def test_numbers_as_labels():
         (
             "bioes",
             ["O", "O"],
-            r"'B-X' follows 'B-X', which .* scheme \('iob' or 'iob1' or 'observed'\) or constraints=None",
+            r"'B-X' follows 'B-X', which .* mend them by m3n.io.schemes.repair\(y, \"bioes\"\).* scheme \('iob' or 'iob1' .*'observ",
         ),
-        ("iob", ["O", "<pad>"], "label '<pad>' is not of the scheme IOB2"),
+        ("iob", ["O", "<pad>"], "sequence 1, position 1 of y: label '<pad>' is not of the scheme IOB2"),
+        ("iob2", ["O", "I-X"], "sequence 1, position 1 of y: 'I-X' follows 'O', which constraints='iob2' forbid"),
+        ("bilou", ["B-X", "E-X"], "sequence 1, position 1 of y: label 'E-X' is not of the scheme BILOU"),
+        ("ioe2", ["O", "I-X"], "sequence 0, position 0 of y: label 'B-X' is not of the scheme IOE2"),
         (
             Transitions.forbid(LABELS, [], end=["O"]),
             ["O", "O"],
             "position 1 of y: 'O' stands last, which constraints forbid",
         ),
         (Transitions.iob(["O", "B-X"]), ["O", "B-Z"], r"do not know these labels: \['B-Z'\]"),
-        ("iob2", ["O", "O"], r"unknown constraints 'iob2'; choose one of \('iob', 'iob1', 'bioes', 'observed'\)"),
+        ("iob3", ["O", "O"], r"unknown constraints 'iob3'; choose one of \('iob', 'iob1', 'ioe1', .*'observed'\)"),
     ],
 )
 def test_training_labels_that_break_the_constraints_are_named(constraints, y, message):

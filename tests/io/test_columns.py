@@ -212,3 +212,35 @@ def test_what_cannot_be_written_is_named(tmp_path, tokens, extra, chosen, messag
     with pytest.raises(ValueError, match=message):
         write_columns(tmp_path / "file", Sentences.of(tokens), *extra, **chosen)
     assert not (tmp_path / "file").exists()
+
+
+def test_tabs_in_every_line_separate_columns_alone(tmp_path):
+    """A column may then hold blanks; padding around tabs does not matter."""
+    (tmp_path / "file").write_text("New York\tB-LOC\n \t \nis\tO\n-DOCSTART-\n\nbig \t O\n")
+    read = read_columns(tmp_path / "file")
+    assert (read.tokens, read.labels) == ([[("New York",)], [("is",)], [("big",)]], [["B-LOC"], ["O"], ["O"]])
+    assert read.delimiter == read[:2].delimiter == read.with_column(str.lower).delimiter == "\t"
+    write_columns(tmp_path / "again", read)
+    assert (tmp_path / "again").read_text() == "New York\tB-LOC\n\nis\tO\n\nbig\tO\n\n"
+    for text, tokens, delimiter in (
+        ("a\tb\tX\n", [[("a", "b")]], "\t"),
+        ("a b\tX\nc d X\n", [[("a", "b"), ("c", "d")]], " "),  # not in every line
+        ("a b\t\tX\n", [[("a", "b")]], "\t"),  # an empty column says that tabs are padding
+    ):
+        (tmp_path / "file").write_text(text)
+        read = read_columns(tmp_path / "file")
+        assert (read.tokens, read.delimiter) == (tokens, delimiter)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("New York\tB-LOC\nis\tO\n\nbig O\n", "line 4: expected 2 columns between tabs as in other lines, found 1"),
+        ("a b c\tO\nis\tVB\tO\n", "line 2: expected 2 columns between tabs as in other lines, found 3; put a tab"),
+        ("New York O\nis\tO\nbig city\tO\n", "line 1: expected 2 columns between tabs as in other lines, found 1"),
+    ],
+)
+def test_tabs_that_are_missing_are_named(tmp_path, text, message):
+    (tmp_path / "file").write_text(text)
+    with pytest.raises(DataFileError, match=message):
+        read_columns(tmp_path / "file")

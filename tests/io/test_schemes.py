@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
-from seqeval.scheme import IOB1, IOB2, IOBES, Entities
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, IOE1, IOE2, Entities
 
 from m3n.io import read_columns
-from m3n.io.schemes import Chunk, chunks, convert, detect_scheme
+from m3n.io.schemes import WRITTEN, Chunk, LabelError, chunks, convert, detect_scheme, repair
 
-STRICT = {"iob1": IOB1, "iob2": IOB2, "bioes": IOBES}
+STRICT = {"iob1": IOB1, "iob2": IOB2, "ioe1": IOE1, "ioe2": IOE2, "bioes": IOBES, "bilou": BILOU}
+LETTERS = {"bioes": "BIES", "bilou": "BILU", "bmes": "BMES", "bmewo": "BMEW"}
 
 
 def sequences(prefixes, **size):
@@ -52,26 +53,40 @@ def test_conll_is_the_lenient_mode_of_seqeval(labels):
 @pytest.mark.parametrize("scheme", STRICT)
 @given(data=st.data())
 def test_strict_schemes_are_those_of_seqeval(scheme, data):
-    labels = data.draw(sequences("BIES" if scheme == "bioes" else "BI"))
+    """But for chunks of one token in IOE1: seqeval sees E at the beginning of one only behind an E of its kind."""
+    labels = data.draw(sequences(WRITTEN[scheme][1:]))
     (expected,) = Entities([labels], STRICT[scheme]).entities
-    assert chunks(labels, scheme) == [(entity.tag, entity.start, entity.end) for entity in expected]
+    found = chunks(labels, scheme)
+    if scheme == "ioe1":
+        found = [c for c in found if labels[c.begin][0] != "E" or labels[max(c.begin - 1, 0)] == labels[c.begin]]
+        found = [c for c in found if c.begin > 0 or labels[0][0] != "E"]
+    assert found == [(entity.tag, entity.start, entity.end) for entity in expected]
+
+
+def with_ends(kind, length, letters):
+    begin, inside, end, single = letters
+    return [f"{begin}-{kind}", *[f"{inside}-{kind}"] * (length - 2), f"{end}-{kind}"] if length > 1 else [
+        f"{single}-{kind}"
+    ]  # fmt: skip
 
 
 def plain(split):
     """Pieces of text as chunks, and each scheme's labels, piece by piece."""
-    found, iob1, iob2, bioes, last = [], [], [], [], None
+    found, written, last = [], {scheme: [] for scheme in WRITTEN}, None
     for kind, length in split:
-        if kind is None:
-            parts = [["O"] * length] * 3
-        else:
-            found.append(Chunk(kind, len(iob1), len(iob1) + length))
-            inside = [f"I-{kind}"] * length
-            ends = [f"B-{kind}", *inside[2:], f"E-{kind}"] if length > 1 else [f"S-{kind}"]
-            parts = [([f"B-{kind}"] if kind == last else inside[:1]) + inside[1:], [f"B-{kind}", *inside[1:]], ends]
-        for labels, part in zip((iob1, iob2, bioes), parts, strict=True):
-            labels += part
+        labels = {scheme: ["O"] * length for scheme in WRITTEN}
+        if kind is not None:
+            begin = len(written["iob1"])
+            found.append(Chunk(kind, begin, begin + length))
+            labels = {scheme: [f"I-{kind}"] * length for scheme in WRITTEN}
+            labels["iob2"][0], labels["ioe2"][-1] = f"B-{kind}", f"E-{kind}"
+            if kind == last:
+                labels["iob1"][0], written["ioe1"][-1] = f"B-{kind}", f"E-{kind}"
+            labels |= {scheme: with_ends(kind, length, letters) for scheme, letters in LETTERS.items()}
+        for scheme in WRITTEN:
+            written[scheme] += labels[scheme]
         last = kind
-    return found, {"iob1": iob1, "iob2": iob2, "bioes": bioes}
+    return found, written
 
 
 @given(SPLIT)
@@ -82,14 +97,15 @@ def test_every_scheme_says_the_same(split):
         assert convert(labels, "conll", "iob2") == written["iob2"]
         for target in written:
             assert convert(labels, source, target) == written[target]
-        assert detect_scheme([labels, [], ["O"]]) == (source if found else None)
+        first = next(scheme for scheme in written if written[scheme] == labels)
+        assert detect_scheme([labels, [], ["O"]]) == (first if found else None)
 
 
-@given(sequences("BIES", min_size=1, max_size=4))
+@given(sequences("BIESLUMW", min_size=1, max_size=4))
 def test_a_scheme_is_what_can_be_written_again(labels):
-    """detect_scheme names the scheme whose labels come back, if any."""
+    """detect_scheme names the first scheme whose labels come back, if any."""
     expected = None
-    for scheme in STRICT:
+    for scheme in reversed(WRITTEN):
         try:
             back = convert(convert(labels, "conll", scheme), scheme, scheme)
         except ValueError:
@@ -97,6 +113,26 @@ def test_a_scheme_is_what_can_be_written_again(labels):
         if back == labels and chunks(labels):
             expected = scheme
     assert detect_scheme([labels]) == expected
+
+
+@pytest.mark.parametrize("scheme", WRITTEN)
+@given(y=st.lists(sequences("BIESLUMW", max_size=5), max_size=4))
+def test_repaired_labels_are_what_conlleval_reads(scheme, y):
+    mended = repair(y, scheme)
+    assert [chunks(labels, scheme) for labels in mended.labels] == [chunks(labels) for labels in y]
+    assert [convert(labels, scheme, scheme) for labels in mended.labels] == mended.labels
+    pairs = [(old, new) for rows in zip(y, mended.labels, strict=True) for old, new in zip(*rows, strict=True)]
+    assert mended.positions == sum(old != new for old, new in pairs)
+    assert mended.sequences == sum(old != new for old, new in zip(y, mended.labels, strict=True))
+    assert repair(mended.labels, scheme) == (mended.labels, 0, 0)
+
+
+def test_what_cannot_be_repaired_is_named_with_its_place():
+    with pytest.raises(LabelError, match="sequence 1, position 2 of y: 'NN' is no label of chunks") as error:
+        repair([["O"], ["B", "I", "NN"]], "iob2")
+    assert (error.value.sequence, error.value.position) == (1, 2)
+    with pytest.raises(ValueError, match="unknown scheme 'conll'"):
+        repair([["O"]], "conll")
 
 
 def test_labels_without_a_kind_and_with_dashes():
@@ -107,16 +143,20 @@ def test_labels_without_a_kind_and_with_dashes():
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ValueError, match="'NN' is no label of the scheme conll: O, or B- or I- or E- or S- and a kind"):
+    with pytest.raises(ValueError, match="'NN' is no label of the scheme conll: O, or B-, I-, M-, E-, .* and a kind"):
         chunks(["O", "NN"])
-    with pytest.raises(ValueError, match="'S-X' is no label of the scheme iob2: O, or B- or I- and a kind"):
+    with pytest.raises(
+        ValueError, match="'S-X' is no label of the scheme iob2: O, or B- or I- and a kind, such as B-NP"
+    ):
         chunks(["S-X"], "iob2")
     with pytest.raises(ValueError, match="'BX' is no label"):
         chunks(["BX"])
     with pytest.raises(ValueError, match="3 is no label"):
         chunks([3])
     for scheme in ("iob3", "conll"):
-        with pytest.raises(ValueError, match=f"unknown scheme {scheme!r}; choose one of iob1, iob2, bioes"):
+        with pytest.raises(
+            ValueError, match=f"unknown scheme {scheme!r}; choose one of iob1, iob2, ioe1, ioe2, bioes, bilou"
+        ):
             convert(["O"], "iob1", scheme)
     with pytest.raises(ValueError, match="unknown scheme 'x'; choose one of conll, iob1"):
         chunks([], "x")

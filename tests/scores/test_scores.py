@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import accuracy_score, f1_score, sequence_labeling, v1
-from seqeval.scheme import IOB1, IOB2, IOBES
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, IOE2
 from sklearn import metrics
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
@@ -54,7 +54,9 @@ SETTINGS = {
     "conll": ("BIES", sequence_labeling, {}),
     "iob1": ("BI", v1, {"scheme": IOB1}),  # v1 is what mode="strict" calls
     "iob2": ("BI", v1, {"scheme": IOB2}),
+    "ioe2": ("IE", v1, {"scheme": IOE2}),
     "bioes": ("BIES", v1, {"scheme": IOBES}),
+    "bilou": ("BILU", v1, {"scheme": BILOU}),
 }
 
 

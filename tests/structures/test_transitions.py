@@ -33,6 +33,20 @@ def iob1(chunks, length):
     return labels
 
 
+def ioe2(chunks, length):
+    """The mirror image of IOB2."""
+    return mirrored(iob, chunks, length)
+
+
+def ioe1(chunks, length):
+    return mirrored(iob1, chunks, length)
+
+
+def mirrored(write, chunks, length):
+    backwards = write([(length - end, length - first, kind) for first, end, kind in chunks], length)
+    return [label.replace("B-", "E-") for label in reversed(backwards)]
+
+
 def bioes(chunks, length, letters="BIES"):
     begin, inside, last, single = letters
     labels = ["O"] * length
@@ -48,10 +62,15 @@ def bioes(chunks, length, letters="BIES"):
     [
         (Transitions.iob, "BI", iob),
         (Transitions.iob1, "BI", iob1),
+        (Transitions.ioe1, "IE", ioe1),
+        (Transitions.ioe2, "IE", ioe2),
         (Transitions.bioes, "BIES", bioes),
         (Transitions.bioes, "BILU", lambda chunks, length: bioes(chunks, length, "BILU")),
         (Transitions.bioes, "BMEW", lambda chunks, length: bioes(chunks, length, "BMEW")),
         (Transitions.bioes, "BMES", lambda chunks, length: bioes(chunks, length, "BMES")),
+        (Transitions.bilou, "BILU", lambda chunks, length: bioes(chunks, length, "BILU")),
+        (Transitions.bmes, "BMES", lambda chunks, length: bioes(chunks, length, "BMES")),
+        (Transitions.bmewo, "BMEW", lambda chunks, length: bioes(chunks, length, "BMEW")),
     ],
 )
 def test_a_scheme_allows_exactly_what_chunks_are_written_as(scheme, letters, write):

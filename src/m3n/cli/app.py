@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import m3n
+from m3n.cli import train_options as options
 from m3n.cli.options import (
     DataFile,
     Delimiter,
@@ -62,88 +62,46 @@ def _options(
 @app.command()
 def train(
     data: DataFile,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to write the model.")],
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="What to learn: sequences, labels (sets of labels, svmlight), graphs (JSON lines), dependencies "
-            "(CoNLL-U), phrases (trees in brackets) or alignments (sentence pairs with |||). Default: what the file "
-            "looks like, else sequences."
-        ),
-    ] = None,
-    template: Annotated[
-        Path | None,
-        typer.Option(
-            "--template", "-t", help="A template file of CRF++ or Wapiti. Default: words, their forms and neighbours."
-        ),
-    ] = None,
-    min_freq: Annotated[
-        int | None,
-        typer.Option("--min-freq", "-f", help="Leave out attributes that occur less often. Default: 1.", min=1),
-    ] = None,
-    boundaries: Annotated[
-        bool,
-        typer.Option("--boundaries/--no-boundaries", help="Scores of the first and the last label of a sequence."),
-    ] = True,
-    test: Annotated[Path | None, typer.Option(help="Labelled data to score the model on.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write an HTML page about the model.")] = None,
+    model: options.ModelOutput,
+    test: options.Test = None,
+    report: options.Report = None,
+    calibrate: options.Calibrate = None,
+    task: options.Task = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    template: options.Template = None,
+    min_freq: options.MinFreq = None,
+    constraints: options.Constraints = None,
+    repair: options.Repair = False,
+    observed_only: options.ObservedOnly = False,
+    boundaries: options.Boundaries = True,
     objective: Objective = "margin",
-    loss: Annotated[
-        str | None,
-        typer.Option(help="hamming (default) or normalized_hamming; a CRF has none, and links have their own."),
-    ] = None,
-    lam: Annotated[
-        str | None,
-        typer.Option(help="Weight of the regulariser: a number, or a number/n. Default: 5/n; others for trees, links."),
-    ] = None,
-    l1: Annotated[float, typer.Option(help="Weight of an L1 penalty (crf, softmax_margin).", min=0.0)] = 0.0,
-    observed_only: Annotated[
-        bool, typer.Option("--observed-only", help="Weights only for what occurs: a small model.")
-    ] = False,
-    constraints: Annotated[str | None, typer.Option(help="iob, iob1, bioes or observed: only valid labels.")] = None,
-    solver: Annotated[str, typer.Option(help="NAME or NAME:SETTING=VALUE,...")] = "auto",
-    rtol: Annotated[
-        float | None,
-        typer.Option(help="Stop when the gap is this part of the objective. Default: 0.05; not trees, links.", min=0.0),
-    ] = None,
-    tol: Annotated[float | None, typer.Option(help="Stop when the gap is this small.", min=0.0)] = None,
-    max_passes: Annotated[float | None, typer.Option(help="Stop after so many passes.", min=0.0)] = None,
-    max_seconds: Annotated[float | None, typer.Option(help="Stop after this much time.", min=0.0)] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="Save the run here every minute; go on there if the file exists.")
-    ] = None,
-    order: Annotated[
-        int | None, typer.Option(help="Dependencies: 2 scores pairs of arcs, too. Default: 1.", min=1, max=2)
-    ] = None,
-    crossing: Annotated[bool, typer.Option("--crossing", help="Dependencies: arcs may cross.")] = False,
-    single_root: Annotated[
-        bool, typer.Option("--single-root/--no-single-root", help="Dependencies: one word depends on the root.")
-    ] = True,
-    links: GoldLinks = None,
-    test_links: Annotated[Path | None, typer.Option(help="Alignments: the same for --test.")] = None,
-    unlabelled: Annotated[
-        Path | None,
-        typer.Option(help="Alignments: more sentence pairs, without links, to learn translations from."),
-    ] = None,
-    translations: Annotated[
-        Path | None, typer.Option(help="Alignments: a model of m3n align that has learnt translations.")
-    ] = None,
-    structure: Annotated[
-        str | None,
-        typer.Option(help="Alignments: matching (default), or every word chooses: chain (with jumps) or words."),
-    ] = None,
-    fertility: Annotated[
-        int | None, typer.Option(help="Alignments: links of a word at most, of a matching. Default: 1.", min=1)
-    ] = None,
+    lam: options.Lam = None,
+    loss: options.Loss = None,
+    class_weight: options.ClassWeight = None,
+    l1: options.L1 = 0.0,
+    rtol: options.Rtol = None,
+    tol: options.Tol = None,
+    max_passes: options.MaxPasses = None,
+    max_seconds: options.MaxSeconds = None,
+    checkpoint: options.Checkpoint = None,
+    solver: options.Solver = "auto",
+    jobs: Jobs = None,
+    seed: options.Seed = 0,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
-    first_feature: FirstFeature = None,
     encoding: Encoding = None,
-    jobs: Jobs = None,
-    seed: Annotated[int, typer.Option(help="Seed of solvers that draw random numbers.", min=0)] = 0,
-    json: Json = False,
-    quiet: Quiet = False,
+    first_feature: FirstFeature = None,
+    order: options.Order = None,
+    crossing: options.Crossing = False,
+    single_root: options.SingleRoot = True,
+    links: GoldLinks = None,
+    test_links: options.TestLinks = None,
+    unlabelled: options.Unlabelled = None,
+    translations: options.Translations = None,
+    structure: options.LinkStructure = None,
+    fertility: options.Fertility = None,
 ) -> None:
     """Learn from labelled sequences, sets, graphs, trees or alignments, and say how near to the optimum the model is.
 
@@ -152,7 +110,7 @@ def train(
     from m3n.cli import train as command
     from m3n.cli.alignments import load_translations, read_more
     from m3n.cli.inputs import Reading, task_of, templates_for
-    from m3n.cli.settings import parse_solver, parse_strength
+    from m3n.cli.settings import parse_class_weight, parse_solver, parse_strength
     from m3n.io.files import hold, recoded
 
     with blaming("--solver"):
@@ -164,35 +122,35 @@ def train(
         task = task or task_of(source, format, delimiter)
     with blaming("--task"):
         form = command.estimator_for(task)._form
-    with blaming("DATA"):
-        found = reading.labelled(source, form)
-    usual = command.usual_settings(form)
+    files = command.Files(source, test, test_links, calibrate, encoding)
+    material = command.read_material(files, reading, form)
+    if repair:
+        with blaming("--repair"):
+            material = material.repaired(constraints)
+    found, usual = material.data, command.usual_settings(form)
     with blaming("--lam"):
         wanted = lam or usual.get("lam")
-        strength = None if wanted is None else parse_strength(wanted, sum(found.weights or [1] * len(found.y or [])))
+        strength = None if wanted is None else parse_strength(wanted, material.count)
+    with blaming("--class-weight"):
+        weights = parse_class_weight(class_weight, found.y or [])
     with blaming("--template"):
         templates = templates_for(found.X, None if template is None else recoded(template, encoding))
-    with blaming("--test"):
-        if test is None and test_links is not None:
-            raise ValueError("--test-links has the links of --test, which is missing")
-        other = replace(reading, links=test_links)
-        held_out = None if test is None else other.labelled(recoded(test, encoding), form, found)
     with blaming("--unlabelled"):
         more = read_more(unlabelled, form)
     with blaming("--translations"):
         known = load_translations(translations)
     settings: dict[str, Any] = {
         "templates": templates, "objective": objective, "loss": loss, "lam": strength, "l1": l1,
-        "observed_only": observed_only, "constraints": constraints, "solver": chosen,
+        "class_weight": weights, "observed_only": observed_only, "constraints": constraints, "solver": chosen,
         "rtol": usual.get("rtol") if rtol is None else rtol, "tol": usual.get("tol") if tol is None else tol,
         "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
         "random_state": seed, "order": order, "projective": False if crossing else None,
         "single_root": None if single_root else False, "translations": known, "structure": structure,
         "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False,
     }  # fmt: skip
-    wishes = command.Wishes(model, task, settings, more, test, report, json, quiet)
+    wishes = command.Wishes(model, task, settings, more, report, json, quiet)
     with blaming("train"), compilation_shown(not (json or quiet)):
-        code = command.run(found, held_out, wishes)
+        code = command.run(material, wishes)
     raise typer.Exit(code)
 
 
@@ -204,13 +162,19 @@ def predict(
     n_best: Annotated[int, typer.Option(help="So many answers per sequence, best first.", min=1)] = 1,
     marginals: Annotated[bool, typer.Option("--marginals", help="The probability of every label.")] = False,
     confidence: Annotated[bool, typer.Option("--confidence", help="The probability of the predicted label.")] = False,
+    temperature: Annotated[
+        float | None,
+        typer.Option(
+            help="Of probabilities: below 1 they are sharper. Default: what train --calibrate has found, else 1."
+        ),
+    ] = None,
+    json: JsonLines = False,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
     encoding: Encoding = None,
     output_format: OutputFormat = None,
-    json: JsonLines = False,
 ) -> None:
     """Label new examples: the columns of the file and one more, or the labels alone for other formats.
 
@@ -222,11 +186,12 @@ def predict(
     from m3n.cli.inputs import Reading
 
     check_outputs(output=output)
-    wanted = command.Wanted(n_best, marginals, confidence, json, output_format)
+    wanted = command.Wanted(n_best, marginals, confidence, temperature, json, output_format)
     with blaming("--model"):
         fitted = m3n.load(model)
-    with blaming("DATA"), compilation_shown():
+    with blaming("predict"):
         command.check(fitted, wanted)
+    with blaming("DATA"), compilation_shown():
         reading = Reading(format, delimiter, label, first_feature, shown=not json)
         command.run(fitted, reading.parts_for(data, fitted, encoding), output, wanted, encoding)
 
@@ -235,21 +200,30 @@ def predict(
 def evaluate(
     data: DataFile,
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="The model. Default: compare the last two columns of the file.")
+        Path | None,
+        typer.Option("--model", "-m", help="The model. Default: compare right and predicted labels in DATA."),
     ] = None,
     scheme: Annotated[
-        str, typer.Option(help="How chunks are written: auto, conll (as conlleval), iob1, iob2, bioes or none.")
+        str,
+        typer.Option(
+            help="How chunks are written. auto: conll if the labels are chunks, else none. conll takes all labels, "
+            "valid or not, as conlleval does: I or E goes on with a chunk of its kind that B or I has begun or gone on "
+            "with, any other prefix begins one. Strict, so that a chunk that is written otherwise does not count: "
+            "iob1, iob2, ioe1, ioe2, bioes, bilou, bmes, bmewo."
+        ),
     ] = "auto",
+    json: Json = False,
     format: Format = None,
     delimiter: Delimiter = None,
     label: Label = -1,
     first_feature: FirstFeature = None,
     encoding: Encoding = None,
     links: GoldLinks = None,
-    json: Json = False,
 ) -> None:
     """Score labels: accuracy, a table per label, the F1 of chunks as conlleval counts it, the Hamming loss of sets.
 
+    Without a model, what m3n predict has written is read, in any of its forms, if the data had right labels; or any
+    column file with right and predicted label as its last columns.
     Trees: words with the right head and label (UAS, LAS), with and without punctuation; brackets as EVALB counts them.
     Alignments: AER, precision and recall; without a model, DATA is a file of links to compare with those of --links.
     """
@@ -269,7 +243,7 @@ def evaluate(
             command.run_trees(source, fitted, reading, json)
             return
         gold, found = command.labels_of(source, fitted, reading)
-    with blaming("--scheme"):
+    with blaming("DATA, --scheme"):
         command.run(gold, found, scheme, json, fitted)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from m3n.cli.alignments import compare_files, tell_scores
 from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import console, print_json
+from m3n.cli.predicted import read_predicted
 from m3n.cli.trees import rows_of, scores_of, table_of
 from m3n.estimators.forms import ALIGNMENTS, SETS, form_of
-from m3n.io import Sentences, read_columns
-from m3n.io.files import Source, name_of
+from m3n.estimators.inputs import check_label_count
+from m3n.io.files import Source
 
 
 def labels_of(path: Source, model: Any, reading: Reading) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -30,12 +32,12 @@ def labels_of(path: Source, model: Any, reading: Reading) -> tuple[list[list[Any
     if model is not None:
         data = reading.for_model(path, model, scored=True)
         return data.y or [], model._answers(data.X, marginals=False)[0]
-    if reading.format not in (None, "columns"):
+    if reading.format not in (None, "columns", "json_lines"):
         raise ValueError("without a model, the last two columns of a column file are compared")
-    read = read_columns(path, delimiter=reading.delimiter)
-    if len(read.columns) < 2:
-        raise ValueError(f"{name_of(path)} has two columns; give a model, or a file with word, right label, predicted")
-    return Sentences(read.columns[:-1], read.offsets, read.columns[-1]).labels, read.labels
+    read = read_predicted(path, reading.delimiter)
+    if read.remark:
+        console(errors=True).print(read.remark)
+    return read.gold, read.found
 
 
 def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: bool, model: Any = None) -> None:
@@ -52,7 +54,10 @@ def run(gold: list[list[Any]], found: list[list[Any]], scheme: str, as_json: boo
     model : estimator, optional
         The model that has predicted.
     """
-    scores, form = all_scores(gold, found, scheme, model), form_of(model)
+    form = form_of(model)
+    if form is not SETS:
+        check_label_count(len(set(chain(*gold, *found))), sum(map(len, gold)))
+    scores = all_scores(gold, found, scheme, model)
     single = scores[f"{form.position}s"]
     loss = {"hamming_loss": 1.0 - single.accuracy} if form is SETS else {}
     if as_json:

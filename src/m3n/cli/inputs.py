@@ -10,6 +10,7 @@ from typing import Any
 
 from m3n.cli.alignments import read_pairs
 from m3n.cli.options import console
+from m3n.cli.predicted import are_probabilities
 from m3n.cli.trees import read_trees
 from m3n.estimators.forms import ALIGNMENTS, ARCS, GRAPHS, SEQUENCES, SETS, Form, form_of
 from m3n.estimators.graph_inputs import GraphReader
@@ -18,13 +19,14 @@ from m3n.features import Templates, word_templates
 from m3n.io import Data, DataFileError, Sentences, detect, read_graphs, read_label_sets, read_sequences, read_template
 from m3n.io.detection import recognise
 from m3n.io.files import STANDARD, Held, Source, hold, name_of
+from m3n.io.schemes import READ
 from m3n.io.streams import batches
 from m3n.scores import Scores, chunk_scores, set_scores, token_scores
 from m3n.scores.labels import are_chunks
 
 FORMATS = {GRAPHS: "json_lines", SETS: "svmlight"}  # of what is not sequences
 TASK_OF = {"conllu": "dependencies", "brackets": "phrases", "parallel": "alignments"}  # what is learnt from a format
-SCHEMES = ("auto", "conll", "iob1", "iob2", "bioes", "none")
+SCHEMES = ("auto", *READ, "none")
 
 
 def task_of(source: Source, format: str | None, delimiter: str | None) -> str:
@@ -99,6 +101,9 @@ class Reading:
             kind = None if like is None else like.format
             read = self._read(path, label=self.label, width=width, expected=kind)
             data = replace(read, X=_columns(read.X))
+            if are_probabilities(list(set(chain.from_iterable(data.y or [])))):
+                said = "holds probabilities where labels should be, as m3n predict --confidence writes them"
+                raise ValueError(f"{name_of(path)} {said}; --label -2 is the column before")
         return _with_labels(data, path, "learn from or to compare with")
 
     def for_model(self, path: Source, model: Any, *, scored: bool = False) -> Data:
@@ -304,5 +309,5 @@ def all_scores(
         return {"labels": set_scores(gold, found, model.classes_)}
     scores = {f"{form.position}s": token_scores(gold, found)}
     if scheme == "auto":
-        scheme = "conll" if are_chunks(gold) else "none"
+        scheme = "conll" if are_chunks(gold, found) else "none"
     return scores if scheme == "none" else scores | {"chunks": chunk_scores(gold, found, scheme)}

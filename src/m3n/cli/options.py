@@ -16,43 +16,73 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
+READING = "Reading files"
+LINKS = "Alignments"
+OBJECTIVE = "What is minimised"
+MACHINE = "Solver and machine"
+
+
+def tab_or(text: str | None) -> str | None:
+    """A delimiter as it is, or a tab for a backslash and a t, which is what shells make of '\\t'.
+
+    Parameters
+    ----------
+    text : str or None
+        What was typed.
+    """
+    return "\t" if text == r"\t" else text
+
 
 DataFile = Annotated[Path, typer.Argument(help="The data, plain or gzipped; - is standard input.", allow_dash=True)]
 Model = Annotated[Path, typer.Option("--model", "-m", help="The model file.", dir_okay=False)]
 Format = Annotated[
     str | None,
     typer.Option(
-        "--format",
+        "--format", rich_help_panel=READING,
         help="columns, attributes (CRFsuite), svm_hmm, json_lines or letters; svmlight for label sets, conllu or "
         "brackets for trees, parallel for sentence pairs. Default: what the file looks like.",
     ),
-]
-Delimiter = Annotated[str | None, typer.Option(help="What separates columns. Default: blanks and tabs.")]
+]  # fmt: skip
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=READING, callback=tab_or,
+        help=r"What separates columns, such as , or '\t'. Default: tabs if every line has them, else blanks and tabs.",
+    ),
+]  # fmt: skip
 Encoding = Annotated[
-    str | None, typer.Option(help="How the files are encoded, such as latin-1 or euc-jp. Default: utf-8.")
+    str | None,
+    typer.Option(rich_help_panel=READING, help="How the files are encoded, such as latin-1 or euc-jp. Default: utf-8."),
 ]
-Label = Annotated[int, typer.Option(help="The column with the label, from 0; -1 is the last.")]
+Label = Annotated[int, typer.Option(rich_help_panel=READING, help="The column with the label, from 0; -1 is the last.")]
 FirstFeature = Annotated[
     int | None,
-    typer.Option(help="svmlight: the number of the first feature. Default: 0 if it occurs, else 1.", min=0, max=1),
-]
+    typer.Option(
+        rich_help_panel=READING, min=0, max=1,
+        help="svmlight: the number of the first feature. Default: 0 if it occurs, else 1.",
+    ),
+]  # fmt: skip
 GoldLinks = Annotated[
     Path | None,
     typer.Option(
-        "--links",
-        help="Alignments: a file of links, lines such as 0-0 1?2 (from 0, ? is possible) or 0001 1 3 P (from 1); not "
-        "if DATA has them: source ||| target ||| 0-0 1?2.",
+        "--links", rich_help_panel=LINKS,
+        help="A file of links, lines such as 0-0 1?2 (from 0, ? is possible) or 0001 1 3 P (from 1); not if DATA has "
+        "them: source ||| target ||| 0-0 1?2.",
     ),
-]
+]  # fmt: skip
 Output = Annotated[Path, typer.Option("--output", "-o", help="Where to write; - is standard output.", allow_dash=True)]
 OutputFormat = Annotated[
-    str | None, typer.Option(help="Alignments: pharaoh (0-0 1-2, the default) or naacl (0001 1 1 S, a line per link).")
+    str | None,
+    typer.Option(rich_help_panel=LINKS, help="pharaoh (0-0 1-2, the default) or naacl (0001 1 1 S, a line per link)."),
 ]
 JsonLines = Annotated[bool, typer.Option("--json", help="One JSON object per example.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no remarks.")]
-Objective = Annotated[str, typer.Option(help="margin (max-margin Markov network), crf, softmax_margin or slack.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads. Default: all cores.")]
+Objective = Annotated[
+    str,
+    typer.Option(rich_help_panel=OBJECTIVE, help="margin (max-margin Markov network), crf, softmax_margin or slack."),
+]
+Jobs = Annotated[int | None, typer.Option(rich_help_panel=MACHINE, help="Threads. Default: all cores.")]
 
 
 @contextmanager

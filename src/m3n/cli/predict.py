@@ -13,12 +13,17 @@ from typing import Any
 import numpy as np
 
 from m3n.cli.alignments import Written, predicted_links
+from m3n.cli.options import console
+from m3n.cli.remarks import FLAT, is_flat
 from m3n.cli.trees import tree_texts
-from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SETS, form_of
+from m3n.estimators.chains import check_temperature
+from m3n.estimators.forms import ALIGNMENTS, GRAPHS, SETS, Form, form_of
 from m3n.io import Data, Sentences
 from m3n.io.columns import column_texts
 from m3n.io.files import write_pieces
 from m3n.io.svmlight import label_text
+
+TOKENS = ("json_lines", "attributes")  # formats whose tokens are of JSON
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,14 @@ class Wanted:
     n_best: int = 1  # how many answers per example
     marginals: bool = False  # the probability of every label
     confidence: bool = False  # the probability of the predicted label
+    temperature: float | None = None  # of all probabilities; None for that of the model
     json: bool = False  # JSON lines, whatever the format of the data
     format: str | None = None  # of links
+
+    @property
+    def probabilities(self) -> bool:
+        """Whether there are any."""
+        return self.marginals or self.confidence or self.n_best > 1
 
 
 def check(model: Any, wanted: Wanted) -> None:
@@ -51,8 +62,18 @@ def check(model: Any, wanted: Wanted) -> None:
         raise ValueError("--confidence is for labels; --marginals --json shows probabilities of arcs and spans")
     if form.trees and wanted.marginals and not wanted.json:
         raise ValueError("probabilities of arcs and spans have no place in the file; add --json")
+    if wanted.temperature is not None:
+        _check_temperature(form, wanted)
     if wanted.n_best > 1 and not hasattr(model, "predict_k_best"):
         raise ValueError(f"a {type(model).__name__} has one answer per {form.example}; leave --n-best away")
+
+
+def _check_temperature(form: Form, wanted: Wanted) -> None:
+    if form.trees or form is ALIGNMENTS:
+        raise ValueError(f"--temperature is for probabilities of labels, not for {form.kind}; leave it away")
+    if not wanted.probabilities:
+        raise ValueError("--temperature is for probabilities: add --confidence, --marginals or --n-best")
+    check_temperature(wanted.temperature or 0.0)
 
 
 def run(model: Any, parts: Iterable[Data], output: Path, wanted: Wanted, encoding: str | None = None) -> None:
@@ -71,6 +92,9 @@ def run(model: Any, parts: Iterable[Data], output: Path, wanted: Wanted, encodin
     encoding : str or None
         The encoding of what is written; None for UTF-8.
     """
+    labels = not (form_of(model).trees or form_of(model) is ALIGNMENTS)
+    if labels and wanted.probabilities and wanted.temperature is None and not wanted.json and is_flat(model):
+        console(errors=True).print(FLAT)
     write_pieces(output, _pieces(model, parts, wanted), encoding)
 
 
@@ -90,11 +114,12 @@ def _texts(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str]:
     if form.trees:
         return tree_texts(model, data, wanted.n_best, wanted.marginals, wanted.json)
     if wanted.n_best > 1:
-        answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True)
-        return _best_json(_tokens(data, model), answers) if wanted.json else _best_lines(data, answers)
+        warmth = {} if wanted.temperature is None else {"temperature": wanted.temperature}
+        answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True, **warmth)
+        return _best_json(_known(data, model), answers) if wanted.json else _best_lines(data, answers)
     found = _answers(model, data.X, wanted)
     if wanted.json or data.format == "json_lines":
-        return _json(_tokens(data, model), found)
+        return _json(_known(data, model), found)
     if data.format == "svmlight":
         return _sets(found)
     if isinstance(data.X, Sentences):
@@ -105,7 +130,7 @@ def _texts(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str]:
 def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
     """What is asked for, with an entry per example, from scores that are computed once where a model can do so."""
     form, classes = form_of(model), model.classes_.tolist()
-    labels, marginals = model._answers(X, wanted.marginals or wanted.confidence)
+    labels, marginals = model._answers(X, wanted.marginals or wanted.confidence, wanted.temperature)
     found, names = dict[str, list[Any]](labels=labels), [str(label) for label in classes]
     shares = [np.round(rows, 6).tolist() for rows in marginals]
     if wanted.confidence:
@@ -150,30 +175,30 @@ def _lines(sequences: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
 
 def _best_lines(data: Data, answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
     """Every answer as a block of lines, after a line with its rank and its probability, as CRF++ writes it."""
-    rows = data.X.rows() if isinstance(data.X, Sentences) else None
+    rows, between = (data.X.rows(), data.X.delimiter) if isinstance(data.X, Sentences) else (None, " ")
     for i, best in enumerate(answers):
         for rank, (labels, _, probability) in enumerate(best):
             yield f"# {rank} {probability:.6f}\n"
             for t, label in enumerate(labels):
-                yield " ".join([*(rows[i][t] if rows else ()), str(label)]) + "\n"
+                yield between.join([*(rows[i][t] if rows else ()), str(label)]) + "\n"
             yield "\n"
 
 
-def _best_json(tokens: Any, answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
-    for i, best in enumerate(answers):
-        listed = [{"labels": labels, "score": score, "probability": p} for labels, score, p in best]
-        entry: dict[str, Any] = {} if tokens is None else {"tokens": tokens[i]}
-        yield json.dumps(entry | {"n_best": listed}, ensure_ascii=False) + "\n"
+def _best_json(known: dict[str, Any], answers: list[list[tuple[Any, ...]]]) -> Iterator[str]:
+    names = ("labels", "score", "probability")
+    return _json(known, {"n_best": [[dict(zip(names, answer, strict=True)) for answer in best] for best in answers]})
 
 
-def _json(tokens: Any, found: dict[str, list[Any]]) -> Iterator[str]:
-    for i in range(len(found["labels"])):
-        entry = {} if tokens is None else {"tokens": tokens[i]}
-        yield json.dumps(entry | {name: answers[i] for name, answers in found.items()}, ensure_ascii=False) + "\n"
+def _json(known: dict[str, Any], found: dict[str, list[Any]]) -> Iterator[str]:
+    """An object per example: what the data say about it, and what was found."""
+    everything = known | found
+    for values in zip(*everything.values(), strict=True):
+        yield json.dumps(dict(zip(everything, values, strict=True)), ensure_ascii=False) + "\n"
 
 
-def _tokens(data: Data, model: Any) -> Any:
-    """The tokens of sequences that have some."""
-    if isinstance(data.X, Sentences):
-        return data.X.tokens
-    return data.X if data.format == "json_lines" and form_of(model) is not GRAPHS else None
+def _known(data: Data, model: Any) -> dict[str, Any]:
+    """The tokens of sequences that have some, and the right labels if the data have them."""
+    columns = isinstance(data.X, Sentences)
+    named = columns or (data.format in TOKENS and form_of(model) is not GRAPHS)
+    tokens = {"tokens": data.X.tokens if columns else data.X} if named else {}
+    return tokens if data.y is None else tokens | {"gold": data.y}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
+from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
+from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -95,6 +98,35 @@ def parse_strength(text: str, count: float) -> float:
     if not 0.0 < strength < float("inf"):
         raise ValueError(f"the regularisation must be positive and finite, got {text}")
     return strength / count if slash else strength
+
+
+def parse_class_weight(text: str | None, y: Iterable[Iterable[Any]]) -> dict[Any, float] | str | None:
+    """The word balanced, or weights by labels from ``O=0.5,B-PER=2``.
+
+    Parameters
+    ----------
+    text : str or None
+        What was typed.
+    y : lists of labels
+        All labels that there are.
+    """
+    if text is None or text == "balanced":
+        return text
+    known = {str(label): label for label in chain.from_iterable(y)}
+    return dict(_weight(item, known) for item in text.split(","))
+
+
+def _weight(item: str, known: dict[str, Any]) -> tuple[Any, float]:
+    label, _, number = item.strip().rpartition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not (label and 0.0 <= weight < math.inf):
+        raise ValueError(f"write balanced, or LABEL=NUMBER,LABEL=NUMBER such as O=0.5,B-PER=2; got {item!r}")
+    if label not in known:
+        raise ValueError(f"the data have no label {label!r}; they have {', '.join(sorted(known)):.200}")
+    return known[label], weight
 
 
 def fitting(problem: Problem) -> list[Solver[Any]]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import m3n
-from m3n.cli.inputs import all_scores
-from m3n.cli.options import INTERRUPTED, console, print_json
+from m3n.cli.inputs import Reading, all_scores
+from m3n.cli.options import INTERRUPTED, blaming, console, print_json
+from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
-from m3n.estimators.forms import ALIGNMENTS, Form, form_of
+from m3n.estimators.chains import scheme_of
+from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
 from m3n.io import Data
+from m3n.io.files import Source, name_of, recoded
+from m3n.io.places import place_of
+from m3n.io.schemes import LabelError, repair
 from m3n.run.loop import Status
 from m3n.scores import Scores, alignment_scores
 
@@ -26,6 +31,65 @@ OPTIONS = {"projective": "crossing", "single_root": "no-single-root", "boundarie
 
 
 @dataclass(frozen=True)
+class Files:
+    """Where labelled data come from."""
+
+    data: Source  # what is learnt from
+    test: Path | None = None  # what the model is scored on
+    test_links: Path | None = None  # the links of that
+    calibrate: Path | None = None  # what its probabilities are made true on
+    encoding: str | None = None  # of all of them
+
+
+@dataclass(frozen=True)
+class Material:
+    """Labelled data that have been read."""
+
+    files: Files
+    data: Data
+    held_out: Data | None = None  # to score the model on
+    calibration: Data | None = None  # to make its probabilities true
+    mended: str = ""  # what was said about labels that were repaired
+
+    @property
+    def count(self) -> float:
+        """How many examples there are to learn from, or the sum of their weights."""
+        return sum(self.data.weights or [1] * len(self.data.y or []))
+
+    def repaired(self, constraints: str | None) -> Material:
+        """The same with labels to learn from that are as the constraints want them.
+
+        Parameters
+        ----------
+        constraints : str or None
+            Their name.
+        """
+        if constraints is None:
+            raise ValueError("there is nothing to break: say which scheme by --constraints, such as iob")
+        scheme = scheme_of(constraints)
+        try:
+            mended = repair(self.data.y or [], scheme)
+        except LabelError as error:
+            raise ValueError(f"{self.place(error)}: {error.what}; correct it, or leave --repair away") from None
+        labels, sequences = _number(mended.positions, "label"), _number(mended.sequences, "sequence")
+        said = (
+            f"{name_of(self.files.data)}: {labels} in {sequences} mended: read as conlleval does, written as {scheme}"
+        )
+        return replace(self, data=replace(self.data, y=mended.labels), mended=said)
+
+    def place(self, error: LabelError) -> str:
+        """Where a wrong label stands.
+
+        Parameters
+        ----------
+        error : LabelError
+            About the labels to learn from.
+        """
+        y = self.data.y or []
+        return place_of(self.files.data, self.data.format, y, error.sequence, error.position)
+
+
+@dataclass(frozen=True)
 class Wishes:
     """What was asked for besides the data."""
 
@@ -33,10 +97,36 @@ class Wishes:
     task: str = "sequences"  # what is learnt
     settings: dict[str, Any] = field(default_factory=dict)  # arguments of the estimator
     unlabelled: list[Any] | None = None  # further examples whose outputs are not known
-    test: Path | None = None  # labelled data to score the model on
     report: Path | None = None  # where the report goes
     json: bool = False  # print JSON and nothing else
     quiet: bool = False  # print nothing
+
+
+def read_material(files: Files, reading: Reading, form: Form) -> Material:
+    """Read what there is.
+
+    Parameters
+    ----------
+    files : Files
+        Where from.
+    reading : Reading
+        How.
+    form : Form
+        Of what is learnt.
+    """
+    with blaming("DATA"):
+        data = reading.labelled(files.data, form)
+    with blaming("--test"):
+        if files.test is None and files.test_links is not None:
+            raise ValueError("--test-links has the links of --test, which is missing")
+        other, links = files.test, replace(reading, links=files.test_links)
+        held_out = None if other is None else links.labelled(recoded(other, files.encoding), form, data)
+    with blaming("--calibrate"):
+        other = files.calibrate
+        if other is not None and form is not SEQUENCES:
+            raise ValueError(f"temperatures are fitted for labels of sequences, not for {form.kind}; leave it away")
+        calibration = None if other is None else reading.labelled(recoded(other, files.encoding), form, data)
+    return Material(files, data, held_out, calibration)
 
 
 def estimator_for(task: str) -> Any:
@@ -65,47 +155,78 @@ def usual_settings(form: Form) -> dict[str, Any]:
     return {"tol": 0.0} if form.trees else {"tol": 0.0, "rtol": 0.05, "lam": "5/n"}
 
 
-def run(data: Data, held_out: Data | None, wishes: Wishes) -> int:
+def run(material: Material, wishes: Wishes) -> int:
     """Train, save, score and report; returns the exit code.
 
     Parameters
     ----------
-    data : Data
-        The training data.
-    held_out : Data or None
-        Other data, to score the model on.
+    material : Material
+        The data.
     wishes : Wishes
         What was asked for.
     """
-    out = console(errors=wishes.json)
+    out, data = console(errors=wishes.json), material.data
     shown = not (wishes.json or wishes.quiet)
     begin = time.perf_counter()
-    verbose = shown and console(errors=True).is_terminal
-    model = _estimator(wishes, verbose)
-    form = form_of(model)
+    model = _estimator(wishes, shown and console(errors=True).is_terminal)
     if shown:
-        out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
-    more: dict[str, Any] = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
-    if shown and more:
-        out.print(f"{len(more['unlabelled']):,} {form.example}s more to learn translations from, which comes first")
-    if data.weights is not None:
-        more["sample_weight"] = data.weights
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what stopped training early is said below
-        model.fit(data.X, data.y, **more)
+        _announce(out, material, form_of(model), wishes)
+    _fit(model, material, wishes)
+    remarks = [material.mended] if material.mended else []
+    if material.calibration is not None:
+        remarks.append(_calibrated(model, material.calibration, material.files.calibrate))
     model.save(wishes.model)
     trained = time.perf_counter() - begin
-    scores = {} if held_out is None else _scores(model, held_out)
+    remarks += remarks_on(model, data, material.count)
+    scores = {} if material.held_out is None else _scores(model, material.held_out)
     if wishes.report is not None:
         from m3n.reports import report
 
-        shown_data = held_out or data
+        shown_data = material.held_out or data
         report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
-        print_json(_summary(model, wishes, trained, scores))
+        print_json(_summary(model, wishes, trained, scores) | {"remarks": remarks})
     elif not wishes.quiet:
-        _tell(out, model, wishes, trained, scores)
+        _tell(out, model, wishes, trained)
+        _tell_more(out, material, wishes, scores, remarks)
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
+
+
+def _announce(out: Any, material: Material, form: Form, wishes: Wishes) -> None:
+    """What there is to learn from."""
+    data = material.data
+    out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
+    if wishes.unlabelled is not None:
+        out.print(f"{len(wishes.unlabelled):,} {form.example}s more to learn translations from, which comes first")
+
+
+def _fit(model: Any, material: Material, wishes: Wishes) -> None:
+    """Train; labels that break the constraints are named by their line."""
+    more: dict[str, Any] = {} if wishes.unlabelled is None else {"unlabelled": wishes.unlabelled}
+    if material.data.weights is not None:
+        more["sample_weight"] = material.data.weights
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what stopped training early is said below
+            model.fit(material.data.X, material.data.y, **more)
+    except LabelError as error:
+        constraints = wishes.settings["constraints"]
+        mend = "leave --constraints away" if constraints == "observed" else "mend all such labels by --repair"
+        what = error.what.replace(f"constraints={constraints!r} forbid", f"--constraints {constraints} forbids")
+        remedy = f"correct it, {mend}, or choose another scheme"
+        raise ValueError(f"{material.place(error)}: {what}; {remedy}") from None
+
+
+def _calibrated(model: Any, data: Data, path: Path | None) -> str:
+    """Fit the temperature of probabilities; what that brought, in words."""
+    before = model.log_loss(data.X, data.y)
+    model.calibrate_temperature(data.X, data.y)
+    after = model.log_loss(data.X, data.y)
+    return f"Probabilities: temperature {model.temperature_:.3g}, log loss {after:.4f} on {path}, {before:.4f} before"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _contents(data: Data, form: Form) -> str:
@@ -151,11 +272,12 @@ def _summary(model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any])
         "seconds": seconds,
         "labels": model.classes_.tolist(),
         "attributes": model.n_features_in_,
+        "temperature": getattr(model, "temperature_", None),
         "scores": {name: score.as_dict() for name, score in scores.items()},
     }
 
 
-def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str, Any]) -> None:
+def _tell(out: Any, model: Any, wishes: Wishes, seconds: float) -> None:
     known, status = model.certificate_, model.status_
     share = known.gap / known.primal if known.primal > 0 else 0.0
     known_labels = "" if form_of(model) is ALIGNMENTS else f"{len(model.classes_)} labels, "
@@ -172,8 +294,14 @@ def _tell(out: Any, model: Any, wishes: Wishes, seconds: float, scores: dict[str
         f"which is {share:.1%} less."
     )
     out.print(f"Model: {wishes.model}")
+
+
+def _tell_more(out: Any, material: Material, wishes: Wishes, scores: dict[str, Any], remarks: list[str]) -> None:
+    """What became of other data, and what is to be thought of."""
+    for remark in remarks:
+        out.print(remark)
     for name, score in scores.items():
-        out.print(f"{wishes.test}: {_said(name, score)}")
+        out.print(f"{material.files.test}: {_said(name, score)}")
     if wishes.report is not None:
         out.print(f"Report: {wishes.report}")
 

@@ -21,12 +21,17 @@ from m3n.estimators.matrices import Matrix, linear_map
 from m3n.estimators.training import split_weights, stacked
 from m3n.features import FeatureMap, NoFeatures, Observed, ObservedTable, Scaled, Stack, Table
 from m3n.features.observed import observed_pairs, observed_transitions
+from m3n.io.schemes import LabelError
 from m3n.packed import Threads
 from m3n.structures import Chain, Parts, Transitions
 
 GROUPS = ("attributes", "transitions", "boundaries", "pairs")
 MASKS = ("forbidden", "forbidden_start", "forbidden_end")  # of constraints
-SCHEMES = {"iob": Transitions.iob, "iob1": Transitions.iob1, "bioes": Transitions.bioes}
+SCHEMES = {
+    "iob": Transitions.iob, "iob1": Transitions.iob1, "ioe1": Transitions.ioe1, "ioe2": Transitions.ioe2,
+    "bioes": Transitions.bioes, "bilou": Transitions.bilou, "bmes": Transitions.bmes, "bmewo": Transitions.bmewo,
+}  # fmt: skip
+ALSO = {"iob2": "iob"}  # another name
 DECODINGS = ("viterbi", "posterior")
 FREE = -1  # where no label is given
 
@@ -223,7 +228,7 @@ def check_decoding(decoding: str) -> None:
 
 def check_constraints(constraints: Any) -> None:
     """Refuse what cannot be a constraint, whatever the data."""
-    if isinstance(constraints, str) and constraints not in (*SCHEMES, "observed"):
+    if isinstance(constraints, str) and constraints not in (*SCHEMES, *ALSO, "observed"):
         raise ValueError(f"unknown constraints {constraints!r}; choose one of {(*SCHEMES, 'observed')}")
     if not (constraints is None or isinstance(constraints, (str, Transitions))):
         raise TypeError(f"constraints must be None, a name or m3n.structures.Transitions, got {constraints!r:.60}")
@@ -241,9 +246,34 @@ def learn_constraints(
     elif constraints == "observed":
         learnt = Transitions.observed([names[k] for k in sequence] for sequence in labels)
     else:
-        learnt = SCHEMES[constraints](names)
+        learnt = _of_scheme(ALSO.get(constraints, constraints), names, labels)
     _check_training(learnt, constraints, labels)
-    return learnt
+    return learnt.align(names)
+
+
+def scheme_of(constraints: str) -> str:
+    """The scheme of ``m3n.io.schemes`` that constraints of this name are about.
+
+    Parameters
+    ----------
+    constraints : str
+        Their name.
+    """
+    if constraints not in (*SCHEMES, *ALSO):
+        raise ValueError(f"labels can be mended for a scheme ({', '.join(SCHEMES)}), not for {constraints!r}")
+    return "iob2" if constraints == "iob" else constraints
+
+
+def _of_scheme(name: str, names: list[Any], labels: list[list[int]]) -> Transitions:
+    """The constraints of a scheme for these labels and O; one that is of another scheme is named with its place."""
+    for k, label in enumerate(names):
+        try:
+            SCHEMES[name](["O", label] if label != "O" else ["O"])
+        except ValueError as error:
+            what, _, _ = str(error).partition(";")
+            i, t = next((i, sequence.index(k)) for i, sequence in enumerate(labels) if k in sequence)
+            raise LabelError(i, t, what, _remedy(name)) from None
+    return SCHEMES[name]([*names, "O"] if "O" not in names else names)
 
 
 def _check_training(learnt: Transitions, constraints: str | Transitions, labels: list[list[int]]) -> None:
@@ -259,9 +289,15 @@ def _check_training(learnt: Transitions, constraints: str | Transitions, labels:
     else:
         what = f"{label!r} stands {'first' if t == 0 and learnt.forbidden_start[labels[i][0]] else 'last'}"
     named = f"constraints={constraints!r}" if isinstance(constraints, str) else "constraints"
+    raise LabelError(i, t, f"{what}, which {named} forbid", _remedy(constraints))
+
+
+def _remedy(constraints: str | Transitions) -> str:
+    if not isinstance(constraints, str):
+        return "correct the labels or the constraints"
+    mended = f'mend them by m3n.io.schemes.repair(y, "{scheme_of(constraints)}")'
     others = " or ".join(repr(name) for name in (*SCHEMES, "observed") if name != constraints)
-    remedy = f"correct the labels, or choose another scheme ({others}) or constraints=None"
-    raise ValueError(f"sequence {i}, position {t} of y: {what}, which {named} forbid; {remedy}")
+    return f"correct the labels, {mended}, or choose another scheme ({others}) or constraints=None"
 
 
 def read_fixed(fixed: Any, lengths: np.ndarray, classes: np.ndarray) -> np.ndarray | None:

@@ -306,13 +306,16 @@ class ConstituencyParser(Trained):
                 check_shape(name, fitted[name], shape)
         return {"labels_": list(content.meta["labels"]), "replaced_": int(content.meta["replaced"])}
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """Parts of speech and, if asked for, their probabilities; those of a sentence without a derivation are even."""
         scored = self._scored(X)
         tags = [[tag.label for tag in tree.tags()] for tree in self._decoded(scored, self.decode)]
         found = [np.full((len(words), len(self.classes_)), 1.0 / len(self.classes_)) for words in scored.sentences]
         if marginals and scored.charts.structure is not None:
-            pieces = np.split(scored.marginals(1.0)[0], scored.charts.structure.offsets[1:-1])
+            warmth = 1.0 if temperature is None else temperature
+            pieces = np.split(scored.marginals(warmth)[0], scored.charts.structure.offsets[1:-1])
             for i, piece in zip(scored.charts.kept.tolist(), pieces, strict=True):
                 found[i] = piece
         return tags, found if marginals else []

@@ -17,6 +17,8 @@ from m3n.features import AttributeVectorizer, Templates
 from m3n.io.sentences import numbered
 from m3n.packed.ragged import numbers
 
+MANY = 200  # labels; where they are more than half of the positions, they are none
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -181,6 +183,24 @@ def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]
     rank = np.argsort(order)[codes].tolist()
     ends = np.cumsum([0, *lengths]).tolist()
     return np.array([found[k] for k in order]), [rank[low:high] for low, high in pairwise(ends)]
+
+
+def check_label_count(labels: int, positions: int) -> None:
+    """Refuse what cannot be labels: words or numbers, nearly every one of which is another.
+
+    Parameters
+    ----------
+    labels : int
+        How many different labels there are.
+    positions : int
+        How many positions have them.
+    """
+    if labels > MANY and 2 * labels > positions:
+        raise ValueError(
+            f"{labels:,} different labels at {positions:,} positions: these look like words or numbers, not labels "
+            "(--label chooses the column of a file). If they are labels, name them: "
+            "constraints=m3n.structures.Transitions.forbid(labels, []) in Python takes any number of them"
+        )
 
 
 def chosen_rows(lengths: np.ndarray, chosen: np.ndarray) -> np.ndarray:

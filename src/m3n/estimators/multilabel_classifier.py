@@ -250,8 +250,11 @@ class MultilabelClassifier(Trained):
             raise ValueError("pairs_: labels that exclude each other have no pairs")
         return {"exclusive_": exclusive}
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        return self._names_on(self._best(X)), list(self.predict_proba(X)) if marginals else []
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
+        warmth = 1.0 if temperature is None else temperature
+        return self._names_on(self._best(X)), list(self.predict_proba(X, warmth)) if marginals else []
 
     def _best(self, X: Any) -> np.ndarray:
         """An indicator matrix (examples, labels), or the numbers (examples,) of single labels."""

@@ -262,11 +262,13 @@ class SegmentTagger(SequenceModel):
         )
         return [next(found) if length else [] for length in lengths], lengths, scores
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """IOB labels and, if asked for, marginals of the classes, from scores that are computed once."""
         found, lengths, scores = self._found(X)
         labels = [to_iob(given, length) for given, length in zip(found, lengths.tolist(), strict=True)]
-        return labels, self._marginals(lengths, scores, 1.0) if marginals else []
+        return labels, self._marginals(lengths, scores, temperature or 1.0) if marginals else []
 
     def _scores(self, X: Any) -> tuple[np.ndarray, Scores]:
         """The lengths of some sequences, and the scores of those that are not empty; no structure if there are none."""

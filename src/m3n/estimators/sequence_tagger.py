@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
+from m3n.estimators.calibration import Calibrated
 from m3n.estimators.chains import (
     GROUPS,
     MASKS,
@@ -32,7 +33,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
-from m3n.estimators.inputs import Inputs, SequenceReader, number_labels, read_labels, share_right
+from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.predictions import Predictions
@@ -78,7 +79,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(SequenceModel):
+class SequenceTagger(Calibrated, SequenceModel):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -88,9 +89,10 @@ class SequenceTagger(SequenceModel):
         models of text become many times smaller. For sparse inputs.
     boundaries : bool
         Whether the first and the last label of a sequence have scores of their own.
-    constraints : {"iob", "iob1", "bioes", "observed"}, Transitions or None
-        Which labels may follow one another, in training and in every prediction: valid chunks of a scheme, what occurs
-        in the training data, or what ``m3n.structures.Transitions`` says; None allows everything.
+    constraints : str, Transitions or None
+        Which labels may follow one another, in training and in every prediction: valid chunks of a scheme ("iob" or
+        "iob2", "iob1", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"), what occurs in the training data
+        ("observed"), or what ``m3n.structures.Transitions`` says; None allows everything.
     strengths : mapping from str to float, or None
         How strongly groups of weights are regularised, relative to ``lam``: "attributes", "transitions", "boundaries"
         and "pairs" (attributes of pairs), each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
@@ -108,6 +110,8 @@ class SequenceTagger(SequenceModel):
         ``scipy.sparse.csr_array`` (attributes of pairs, labels * labels).
     constraints_ : Transitions or None
         The constraints, in the order of ``classes_``.
+    temperature_ : float
+        That of probabilities where no other is given: 1, or what ``calibrate_temperature`` has found.
 
     Examples
     --------
@@ -128,6 +132,7 @@ class SequenceTagger(SequenceModel):
 
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
+    temperature_: float = learnt()
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
@@ -160,7 +165,7 @@ class SequenceTagger(SequenceModel):
         return self._fit(X, y, sample_weight)
 
     def predict(
-        self, X: Any, *, fixed: Any = None, decoding: str = "viterbi", temperature: float = 1.0
+        self, X: Any, *, fixed: Any = None, decoding: str = "viterbi", temperature: float | None = None
     ) -> list[list[Any]]:
         """The best label of every position.
 
@@ -174,8 +179,8 @@ class SequenceTagger(SequenceModel):
         decoding : {"viterbi", "posterior"}
             The labels with the highest score together, or those with the least expected number of errors under
             exp(score / temperature), that is the largest sum of marginals; among those that ``constraints`` allow.
-        temperature : float
-            For ``decoding="posterior"``.
+        temperature : float, optional
+            For ``decoding="posterior"``; the default is ``temperature_``.
 
         Returns
         -------
@@ -183,15 +188,15 @@ class SequenceTagger(SequenceModel):
             One list of labels per sequence, always.
         """
         check_decoding(decoding)
-        check_temperature(temperature)
+        warmth = self._warmth(temperature)
         self._check_fitted()
         if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
             return Predictions(labels)
-        ask = Scored.best if decoding == "viterbi" else partial(Scored.posterior, temperature=temperature)
+        ask = Scored.best if decoding == "viterbi" else partial(Scored.posterior, temperature=warmth)
         return Predictions(self._each(X, fixed, ask, []))
 
     def predict_k_best(
-        self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float = 1.0
+        self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float | None = None
     ) -> list[list[tuple[Any, ...]]]:
         """The k best label sequences with their scores, best first.
 
@@ -205,27 +210,27 @@ class SequenceTagger(SequenceModel):
             Labels that are known already, as in ``predict``.
         probabilities : bool
             Whether to add the probability of every answer under exp(score / temperature).
-        temperature : float
-            For ``probabilities``.
+        temperature : float, optional
+            For ``probabilities``; the default is ``temperature_``.
 
         Returns
         -------
         list of lists of tuples
             Per sequence: (labels, score), or (labels, score, probability).
         """
-        check_temperature(temperature)
-        ask = partial(Scored.k_best, k=k, temperature=temperature if probabilities else None)
+        ask = partial(Scored.k_best, k=k, temperature=self._warmth(temperature) if probabilities else None)
         return self._each(X, fixed, ask, [([], 0.0, 1.0) if probabilities else ([], 0.0)])
 
-    def predict_marginals(self, X: Any, temperature: float = 1.0, fixed: Any = None) -> list[np.ndarray]:
+    def predict_marginals(self, X: Any, temperature: float | None = None, fixed: Any = None) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
 
         Parameters
         ----------
         X : sequences
             As in ``fit``.
-        temperature : float
-            Small values sharpen the distribution towards the prediction, large ones flatten it.
+        temperature : float, optional
+            Small values sharpen the distribution towards the prediction, large ones flatten it; the default is
+            ``temperature_``. Probabilities of a max-margin model at 1 are much too flat: ``calibrate_temperature``.
         fixed : sequences of labels and None, optional
             Labels that are known already, as in ``predict``: probabilities given these.
 
@@ -234,8 +239,7 @@ class SequenceTagger(SequenceModel):
         list of arrays (positions, labels)
             Columns in the order of ``classes_``.
         """
-        check_temperature(temperature)
-        ask = partial(Scored.split_marginals, temperature=temperature)
+        ask = partial(Scored.split_marginals, temperature=self._warmth(temperature))
         return self._each(X, fixed, ask, self._no_marginals)
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
@@ -312,10 +316,13 @@ class SequenceTagger(SequenceModel):
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
         inputs = reader.fit(X, self.templates, self.min_freq)
         classes, outputs = read_labels(y, inputs.lengths)
+        if not isinstance(self.constraints, Transitions):
+            check_label_count(len(classes), int(inputs.lengths.sum()))
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        return Examples(inputs, classes, outputs, learnt={"constraints_": constraints}, usable=inputs.lengths > 0)
+        learnt = {"constraints_": constraints, "temperature_": 1.0}
+        return Examples(inputs, classes, outputs, learnt=learnt, usable=inputs.lengths > 0)
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         return (None, None) if self.observed_only else super()._attribute_map(kernel, examples)
@@ -336,19 +343,25 @@ class SequenceTagger(SequenceModel):
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         rules = self.constraints_
-        return {}, {f"constraints_{m}": getattr(rules, m).astype(np.uint8) for m in MASKS if rules is not None}
+        masks = {f"constraints_{m}": getattr(rules, m).astype(np.uint8) for m in MASKS if rules is not None}
+        return {"temperature": self._warmth(None)}, masks
 
     def _unpacked(self, content: Content) -> dict[str, Any]:
+        temperature = content.meta.get("temperature", 1.0)  # files once had none
+        check_temperature(temperature)
         if "constraints_forbidden" not in content.tensors:
-            return {"constraints_": None}
+            return {"constraints_": None, "temperature_": temperature}
         masks = (content.tensors[f"constraints_{name}"] for name in MASKS)
-        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks)}
+        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks), "temperature_": temperature}
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """Labels and, if asked for, their marginals, from scores that are computed once."""
         if not marginals:
             return self._each(X, None, Scored.best, []), []
-        both: list[tuple[list[Any], np.ndarray]] = self._each(X, None, _labels_and_marginals, ([], self._no_marginals))
+        ask = partial(_labels_and_marginals, temperature=self._warmth(temperature))
+        both: list[tuple[list[Any], np.ndarray]] = self._each(X, None, ask, ([], self._no_marginals))
         return [labels for labels, _ in both], [shares for _, shares in both]
 
     @property
@@ -365,6 +378,12 @@ class SequenceTagger(SequenceModel):
         if inputs.lengths.all():
             return list(answers)
         return [next(answers) if length else copy.deepcopy(nothing) for length in inputs.lengths.tolist()]
+
+    def _with_scores(self, X: Any) -> tuple[list[Scored], np.ndarray]:
+        """Sequences with their scores, and the lengths of all."""
+        self._check_fitted()
+        inputs = self.reader_.read(X)
+        return list(self._scored(inputs, None)), inputs.lengths
 
     def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
         """Sequences with their scores, as many at a time as memory should hold."""
@@ -386,10 +405,10 @@ class SequenceTagger(SequenceModel):
         return Scored(structure, tuple(theta), self.classes_, given, threads, numbers)
 
 
-def _labels_and_marginals(scored: Scored) -> Iterator[tuple[list[Any], np.ndarray]]:
+def _labels_and_marginals(scored: Scored, temperature: float) -> Iterator[tuple[list[Any], np.ndarray]]:
     """Of every sequence; the labels first, because marginals are written over the scores."""
     labels = scored.best()
-    return zip(labels, scored.split_marginals(1.0), strict=True)
+    return zip(labels, scored.split_marginals(temperature), strict=True)
 
 
 def _pieces(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

@@ -392,9 +392,13 @@ class Trained(Declared, ABC):
 
     # prediction
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """The labels of every example as files have them and, if asked for, the probabilities of all classes."""
-        return self._form.predicted(self, X), self.predict_marginals(X) if marginals else []  # type: ignore[attr-defined]
+        model: Any = self
+        warmth = 1.0 if temperature is None else temperature
+        return self._form.predicted(self, X), model.predict_marginals(X, warmth) if marginals else []
 
     @property
     def _linear(self) -> bool:

@@ -1,8 +1,9 @@
 """Column files as in the CoNLL shared tasks, plain or gzipped.
 
-One token per line, columns between spaces or tabs, the last one the label; an empty line ends a sentence. Lines that
-begin with ``-DOCSTART-`` mark documents; they end a sentence and are left out. The delimiter, the column of the label
-and the mark of a document may be others.
+One token per line, columns between spaces or tabs, the last one the label; an empty line ends a sentence. Where every
+line has the same number of tabs, these alone separate columns, so that a column may hold blanks: ``New York<tab>LOC``.
+Lines that begin with ``-DOCSTART-`` mark documents; they end a sentence and are left out. The delimiter, the column of
+the label and the mark of a document may be others.
 
 The whole file is taken at once. Where lines and fields begin is found on its bytes as one array, all fields are cut by
 a single ``split``, and column k is every width-th of them. No Python code runs per token.
@@ -21,10 +22,11 @@ from m3n.io.files import DataFileError, Source, text_of, write_text
 from m3n.io.sentences import Column, Sentences, numbered
 
 DOCUMENT = "-DOCSTART-"
-NEWLINE = ord("\n")
+NEWLINE, TAB = ord("\n"), ord("\t")
 BLANKS = " \t\n\r\f\v"  # what bytes.split() splits at; a no-break space belongs to its word
 BLANK = np.zeros(256, dtype=bool)
 BLANK[list(BLANKS.encode())] = True
+BLANK_LINE = re.compile(rb"^[ \t\r\f\v]+$", re.MULTILINE)
 
 
 class Table(NamedTuple):
@@ -38,11 +40,14 @@ class Table(NamedTuple):
         How many fields each of them has.
     fields : list of bytes
         The fields, line after line.
+    delimiter : str
+        What stands between them.
     """
 
     lines: np.ndarray
     widths: np.ndarray
     fields: list[bytes]
+    delimiter: str
 
 
 def read_columns(
@@ -63,7 +68,8 @@ def read_columns(
         Whether there is a column of labels; False for a file of tokens that are yet to be labelled.
     delimiter : str, optional
         One character that stands between columns, such as a tab or a comma; columns may then hold blanks, but none may
-        be empty, and quotes are letters like others. The default is any number of blanks and tabs.
+        be empty, and quotes are letters like others. The default is any number of blanks and tabs; tabs alone where
+        every line has the same number of them.
     label : int
         The column of the label, counted from 0, or backwards from -1, the last.
     document : str or None
@@ -71,7 +77,7 @@ def read_columns(
         lines.
     """
     content = _without_documents(text_of(path), document, delimiter)
-    table = _table(content) if delimiter is None else _delimited(content, _checked(delimiter))
+    table = _table(content, path) if delimiter is None else _delimited(content, delimiter)
     if not table.lines.size:
         raise DataFileError.empty(path, "token")
     width = _width(table, path, labelled, delimiter)
@@ -83,11 +89,11 @@ def read_columns(
         raise DataFileError.at(path, int(table.lines[0]), f"there is no column {label} for the label; {there}")
     starts = np.flatnonzero(np.diff(table.lines, prepend=-1) > 1)  # after an empty line or at the file's beginning
     labels = columns.pop(label) if labelled else None
-    return Sentences(columns, np.append(starts, len(table.lines)), labels)
+    return Sentences(columns, np.append(starts, len(table.lines)), labels, table.delimiter)
 
 
 def write_columns(
-    path: str | os.PathLike[str], sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str = " "
+    path: str | os.PathLike[str], sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str | None = None
 ) -> None:
     """Write a column file: the columns of sentences, their labels if they have any, then further columns.
 
@@ -99,13 +105,14 @@ def write_columns(
         The tokens.
     *extra : lists of lists of str
         Further columns, such as predicted labels: one list per sentence, one value per token.
-    delimiter : str
-        One character to put between columns.
+    delimiter : str, optional
+        One character to put between columns. The default is that of the file that the sentences come from, else a
+        blank.
     """
     write_text(path, column_texts(sentences, *extra, delimiter=delimiter))
 
 
-def column_texts(sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str = " ") -> Iterator[str]:
+def column_texts(sentences: Sentences, *extra: Sequence[Sequence[Any]], delimiter: str | None = None) -> Iterator[str]:
     """What ``write_columns`` writes, sentence by sentence.
 
     Parameters
@@ -113,6 +120,7 @@ def column_texts(sentences: Sentences, *extra: Sequence[Sequence[Any]], delimite
     sentences, *extra, delimiter
         As in ``write_columns``.
     """
+    delimiter = sentences.delimiter if delimiter is None else delimiter
     _checked(delimiter)
     own = [*sentences.columns, *([] if sentences.label is None else [sentences.label])]
     columns = own + [_extra_column(values, sentences.lengths) for values in extra]
@@ -133,24 +141,45 @@ def _without_documents(content: bytes, document: str | None, delimiter: str | No
     return re.sub(mark, b"", content, flags=re.MULTILINE)
 
 
-def _table(content: bytes) -> Table:
-    """Fields between any number of blanks."""
+def _table(content: bytes, path: Source) -> Table:
+    """Fields between tabs if all lines have the same number of them, else between any number of blanks."""
     letters = np.frombuffer(b"\n" + content, dtype=np.uint8)
-    blank = BLANK[letters]
+    blank, newlines = BLANK[letters], np.flatnonzero(letters == NEWLINE)
     starts = np.flatnonzero(blank[:-1] & ~blank[1:]) + 1
-    line_of_start = np.searchsorted(np.flatnonzero(letters == NEWLINE), starts)
-    counts = np.bincount(line_of_start)
+    counts = np.bincount(np.searchsorted(newlines, starts))
     lines = np.flatnonzero(counts)
-    return Table(lines, counts[lines], content.split())
+    tabs = np.bincount(np.searchsorted(newlines, np.flatnonzero(letters == TAB)), minlength=len(counts))[lines]
+    table = Table(lines, counts[lines], content.split(), "\t" if len(tabs) and tabs.all() else " ")
+    if np.array_equal(table.widths, tabs + 1) or not tabs.any():
+        return table
+    return _between_tabs(table, tabs, content, path)
 
 
-def _delimited(content: bytes, delimiter: bytes) -> Table:
+def _between_tabs(table: Table, tabs: np.ndarray, content: bytes, path: Source) -> Table:
+    """Fields that may hold blanks; the table of blanks if these are what separates columns."""
+    counts = np.bincount(tabs)
+    usual = int(tabs[0] if counts[tabs[0]] == counts.max() else counts.argmax())
+    other = np.flatnonzero(tabs != usual)
+    if not other.size and usual:
+        found = _delimited(BLANK_LINE.sub(b"", content), "\t")
+        fields = [field.strip(BLANKS.encode()) for field in found.fields]
+        return found._replace(fields=fields) if all(fields) else table
+    if usual and len(np.unique(table.widths)) > 1:
+        what = f"expected {usual + 1} columns between tabs as in other lines, found {tabs[other[0]] + 1}"
+        remedy = "put a tab between columns in every line, or blanks alone everywhere"
+        raise DataFileError.at(path, int(table.lines[other[0]]), f"{what}; {remedy}")
+    return table
+
+
+def _delimited(content: bytes, delimiter: str) -> Table:
     """Fields between single delimiters; a line of blanks alone is empty."""
+    sign = _checked(delimiter)
     numbered_lines = enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), start=1)
-    kept = [(number, line) for number, line in numbered_lines if line.strip() or delimiter in line]
-    widths = [line.count(delimiter) + 1 for _, line in kept]
-    fields = delimiter.join(line for _, line in kept).split(delimiter)
-    return Table(np.array([number for number, _ in kept], dtype=np.int64), np.array(widths, dtype=np.int64), fields)
+    kept = [(number, line) for number, line in numbered_lines if line.strip() or sign in line]
+    widths = [line.count(sign) + 1 for _, line in kept]
+    fields = sign.join(line for _, line in kept).split(sign)
+    lines = np.array([number for number, _ in kept], dtype=np.int64)
+    return Table(lines, np.array(widths, dtype=np.int64), fields, delimiter)
 
 
 def _width(table: Table, path: Source, labelled: bool, delimiter: str | None) -> int:

@@ -1,16 +1,22 @@
 """Chunks in labels, such as noun phrases or names, and the schemes that write them.
 
-A label is ``O``, outside of all chunks, or a prefix and a kind, such as ``B-NP``. With chunks A A | A | B, the last
-two right behind one another:
+A label is ``O``, outside of all chunks, or a prefix and a kind, such as ``B-NP``; where there is one kind of chunks, a
+prefix alone. With chunks A A A | A | B, right behind one another:
 
-    iob1    I-A I-A B-A I-B     B only where a chunk follows one of its kind
-    iob2    B-A I-A B-A B-B     B begins every chunk
-    bioes   B-A E-A S-A S-B     E ends a chunk, S is a chunk of one token
+    iob1    I-A I-A I-A B-A I-B     B only where a chunk follows one of its kind
+    iob2    B-A I-A I-A B-A B-B     B begins every chunk
+    ioe1    I-A I-A E-A I-A I-B     E only where a chunk of its kind follows
+    ioe2    I-A I-A E-A E-A E-B     E ends every chunk
+    bioes   B-A I-A E-A S-A S-B     S is a chunk of one token
+    bilou   B-A I-A L-A U-A U-B     the same with other letters
+    bmes    B-A M-A E-A S-A S-B
+    bmewo   B-A M-A E-A W-A W-B
 
 ``chunks`` reads these strictly: a chunk that is not written as its scheme wants does not count. The scheme "conll"
 reads them all, and whatever a tagger may invent: a token goes on with the chunk of the token before if that is B or I
-of the same kind, and it is I or E itself; any other token with a prefix begins a chunk. On labels with B, I, O or
-I, O, E this is what the script conlleval of the shared tasks counts.
+(M) of the same kind, and it is I (M) or E (L) itself; any other token with a prefix begins a chunk. On labels with
+B, I, O or I, O, E this is what the script conlleval of the shared tasks counts. ``repair`` writes what is read so as a
+scheme wants it.
 
 All tokens of all sequences are read at once, as arrays of prefixes and kinds.
 """
@@ -18,17 +24,21 @@ All tokens of all sequences are read at once, as arrays of prefixes and kinds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain, pairwise
+from operator import ne
 from typing import NamedTuple
 
 import numpy as np
 
 from m3n.io.sentences import numbered
 
-PREFIXES = "OBIES"
-OUTSIDE, BEGIN, INSIDE, END, SINGLE = range(len(PREFIXES))
-WRITTEN = {"iob1": "OBI", "iob2": "OBI", "bioes": "OBIES"}
-READ = {"conll": "OBIES", **WRITTEN}
+OUTSIDE, BEGIN, INSIDE, END, SINGLE = range(5)
+MEANING = {
+    "O": OUTSIDE, "B": BEGIN, "I": INSIDE, "M": INSIDE, "E": END, "L": END, "S": SINGLE, "U": SINGLE, "W": SINGLE,
+}  # fmt: skip
+WITH_ENDS = {"bioes": "OBIES", "bilou": "OBILU", "bmes": "OBMES", "bmewo": "OBMEW"}  # every chunk shows both its ends
+WRITTEN = {"iob1": "OBI", "iob2": "OBI", "ioe1": "OIE", "ioe2": "OIE", **WITH_ENDS}
+READ = {"conll": "".join(MEANING), **WRITTEN}
 
 
 class Chunk(NamedTuple):
@@ -85,6 +95,47 @@ class Spans(NamedTuple):
     ends: np.ndarray
 
 
+class Repaired(NamedTuple):
+    """Labels as a scheme wants them.
+
+    Attributes
+    ----------
+    labels : list of lists of str
+        The labels of every sequence.
+    sequences : int
+        How many sequences were written otherwise.
+    positions : int
+        How many labels were.
+    """
+
+    labels: list[list[str]]
+    sequences: int
+    positions: int
+
+
+class LabelError(ValueError):
+    """A label breaks a scheme, or other constraints.
+
+    Parameters
+    ----------
+    sequence, position : int
+        Where, counted from 0.
+    what : str
+        What is wrong there.
+    remedy : str
+        What can be done.
+
+    Attributes
+    ----------
+    sequence, position, what
+        As given.
+    """
+
+    def __init__(self, sequence: int, position: int, what: str, remedy: str):
+        super().__init__(f"sequence {sequence}, position {position} of y: {what}; {remedy}")
+        self.sequence, self.position, self.what = sequence, position, what
+
+
 def chunks(labels: Sequence[str], scheme: str = "conll") -> list[Chunk]:
     """The chunks of one sequence.
 
@@ -92,7 +143,7 @@ def chunks(labels: Sequence[str], scheme: str = "conll") -> list[Chunk]:
     ----------
     labels : sequence of str
         Its labels.
-    scheme : {"conll", "iob1", "iob2", "bioes"}
+    scheme : {"conll", "iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
         How they are to be read.
 
     Examples
@@ -114,9 +165,9 @@ def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
     ----------
     labels : sequence of str
         The labels.
-    source : {"iob1", "iob2", "bioes", "conll"}
+    source : {"iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo", "conll"}
         Their scheme; "conll" takes labels of any scheme, and mends those that none allows.
-    target : {"iob1", "iob2", "bioes"}
+    target : {"iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
         The wanted scheme.
 
     Examples
@@ -124,8 +175,7 @@ def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
     >>> convert(["I-NP", "I-NP", "B-NP", "O"], "iob1", "bioes")
     ['B-NP', 'E-NP', 'S-NP', 'O']
     """
-    if target not in WRITTEN:
-        raise ValueError(f"unknown scheme {target!r}; choose one of {', '.join(WRITTEN)}")
+    _check_written(target)
     tags, kinds = _read([labels], source)
     found = spans(tags, source)
     expected = prefixes_of(found, tags.first, source) if source in WRITTEN else tags.prefixes
@@ -133,12 +183,41 @@ def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
     if wrong.size:
         t, remedy = int(wrong[0]), 'source="conll" reads whatever there is'
         raise ValueError(f"position {t}: {labels[t]!r} is not what {source} writes here; {remedy}")
-    written = prefixes_of(found, tags.first, target)
-    return [_label(PREFIXES[p], kinds[k]) for p, k in zip(written.tolist(), tags.kinds.tolist(), strict=True)]
+    return _labels(prefixes_of(found, tags.first, target), tags.kinds, kinds, target)
+
+
+def repair(sequences: Sequence[Sequence[str]], scheme: str) -> Repaired:
+    """Labels as a scheme wants them: the chunks that "conll" (conlleval) reads, written anew.
+
+    Parameters
+    ----------
+    sequences : sequences of labels
+        The labels of every sequence, of any scheme, valid or not.
+    scheme : {"iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
+        The wanted scheme.
+
+    Examples
+    --------
+    >>> repair([["O", "I-NP", "I-NP", "I-VP"], ["B-NP"]], "iob2")
+    Repaired(labels=[['O', 'B-NP', 'I-NP', 'B-VP'], ['B-NP']], sequences=1, positions=2)
+    """
+    _check_written(scheme)
+    for i, sequence in enumerate(sequences):
+        for t, label in enumerate(sequence):
+            if not _readable(label, READ["conll"]):
+                raise LabelError(i, t, f"{label!r} is no label of chunks", "mend it, or do without a scheme")
+    tags, kinds = _read(sequences, "conll")
+    written = _labels(prefixes_of(spans(tags, "conll"), tags.first, scheme), tags.kinds, kinds, scheme)
+    ends = list(accumulate(map(len, sequences), initial=0))
+    labels = [written[low:high] for low, high in pairwise(ends)]
+    changed = [sum(map(ne, old, new)) for old, new in zip(sequences, labels, strict=True)]
+    return Repaired(labels, sum(map(bool, changed)), sum(changed))
 
 
 def detect_scheme(sequences: Sequence[Sequence[str]]) -> str | None:
-    """Name the scheme of labels: "iob1", "iob2", "bioes", or None if there are no chunks or no scheme allows them all.
+    """Name the scheme of labels, or None if there are no chunks or no scheme allows them all.
+
+    Where several do, it is the first of iob1, iob2, ioe1, ioe2, bioes, bilou, bmes and bmewo.
 
     Parameters
     ----------
@@ -168,11 +247,12 @@ def parse(labels: Sequence[str], scheme: str) -> tuple[np.ndarray, np.ndarray, l
     if scheme not in READ:
         raise ValueError(f"unknown scheme {scheme!r}; choose one of {', '.join(READ)}")
     for label in labels:
-        if not isinstance(label, str) or label.partition("-")[0] not in [*READ[scheme]]:
-            allowed = " or ".join(f"{prefix}-" for prefix in READ[scheme][1:])
-            raise ValueError(f"{label!r} is no label of the scheme {scheme}: O, or {allowed} and a kind, such as B-NP")
+        if not _readable(label, READ[scheme]):
+            *others, last = (f"{prefix}-" for prefix in READ[scheme][1:])
+            allowed = f"O, or {', '.join(others)} or {last} and a kind, such as {READ[scheme][1]}-NP"
+            raise ValueError(f"{label!r} is no label of the scheme {scheme}: {allowed}")
     pairs = [label.partition("-")[::2] for label in labels]
-    prefixes = np.array([PREFIXES.index(prefix) for prefix, _ in pairs], dtype=np.int8)
+    prefixes = np.array([MEANING[prefix] for prefix, _ in pairs], dtype=np.int8)
     codes, kinds = numbered((kind for _, kind in pairs), len(pairs))
     return prefixes, codes, kinds
 
@@ -184,7 +264,7 @@ def spans(tags: Tags, scheme: str) -> Spans:
     ----------
     tags : Tags
         The labels.
-    scheme : {"conll", "iob1", "iob2", "bioes"}
+    scheme : {"conll", "iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
         How they are to be read.
     """
     prefixes, kinds, first = tags
@@ -202,7 +282,11 @@ def spans(tags: Tags, scheme: str) -> Spans:
         counts = ~needless[begins] & ~((last == BEGIN) & other)
     elif scheme == "iob2":
         counts = start == BEGIN
-    elif scheme == "bioes":
+    elif scheme == "ioe1":
+        counts = (last == INSIDE) | np.append(same, False)[ends]  # E is needless where no chunk of its kind follows
+    elif scheme == "ioe2":
+        counts = last == END
+    elif scheme in WITH_ENDS:
         counts = (start == SINGLE) | ((start == BEGIN) & (last == END))
     else:
         counts = np.ones(len(begins), dtype=bool)
@@ -218,7 +302,7 @@ def prefixes_of(found: Spans, first: np.ndarray, scheme: str) -> np.ndarray:
         The chunks.
     first : array of bool (tokens,)
         Where sequences begin.
-    scheme : {"iob1", "iob2", "bioes"}
+    scheme : {"iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
         The scheme.
     """
     kinds, begins, ends = found
@@ -226,13 +310,15 @@ def prefixes_of(found: Spans, first: np.ndarray, scheme: str) -> np.ndarray:
     np.add.at(change, begins, 1)
     np.add.at(change, ends, -1)
     written = np.where(np.cumsum(change[:-1]) > 0, INSIDE, OUTSIDE)
-    if scheme == "iob1":
+    if scheme in ("iob1", "ioe1"):
         behind = np.flatnonzero((begins[1:] == ends[:-1]) & (kinds[1:] == kinds[:-1])) + 1
-        begins = begins[behind]
-        begins = begins[~first[begins]]
-    written[begins] = BEGIN
-    if scheme == "bioes":
+        behind = behind[~first[begins[behind]]]
+        begins, ends = begins[behind], ends[behind - 1]
+    if scheme[:3] != "ioe":
+        written[begins] = BEGIN
+    if scheme[:3] != "iob":
         written[ends - 1] = END
+    if scheme in WITH_ENDS:
         written[begins[ends - begins == 1]] = SINGLE
     return written
 
@@ -255,6 +341,22 @@ def _read(sequences: Sequence[Sequence[str]], scheme: str) -> tuple[Tags, list[s
     codes, distinct = numbered(chain.from_iterable(sequences), int(lengths.sum()))
     prefixes, numbers, kinds = parse(distinct, scheme)
     return Tags(prefixes[codes], numbers[codes], first_of(lengths)), kinds
+
+
+def _readable(label: object, letters: str) -> bool:
+    """Whether a label begins with one of the letters and, if there is more, a dash."""
+    return isinstance(label, str) and label.partition("-")[0] in [*letters]
+
+
+def _check_written(scheme: str) -> None:
+    if scheme not in WRITTEN:
+        raise ValueError(f"unknown scheme {scheme!r}; choose one of {', '.join(WRITTEN)}")
+
+
+def _labels(prefixes: np.ndarray, numbers: np.ndarray, kinds: list[str], scheme: str) -> list[str]:
+    """Prefixes and kinds as texts, in the letters of a scheme."""
+    letters = {MEANING[letter]: letter for letter in WRITTEN[scheme]}
+    return [_label(letters[p], kinds[k]) for p, k in zip(prefixes.tolist(), numbers.tolist(), strict=True)]
 
 
 def _label(prefix: str, kind: str) -> str:

@@ -64,12 +64,17 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         Sentence i has the tokens offsets[i] to offsets[i + 1].
     label : Column, optional
         The labels, if they are known.
+    delimiter : str
+        What stands between columns in the file that they come from; ``write_columns`` puts it there.
     """
 
-    def __init__(self, columns: Sequence[Column], offsets: np.ndarray, label: Column | None = None):
+    def __init__(
+        self, columns: Sequence[Column], offsets: np.ndarray, label: Column | None = None, delimiter: str = " "
+    ):
         self.columns = tuple(columns)
         self.offsets = np.asarray(offsets, dtype=np.int64)
         self.label = label
+        self.delimiter = delimiter
 
     @classmethod
     def of(cls, tokens: Iterable[Sequence[Sequence[str]]]) -> Sentences:
@@ -130,7 +135,7 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         >>> Sentences.of([[("The", "DT"), ("Dog", "NN")]]).with_column(str.lower)[0]
         [('The', 'DT', 'the'), ('Dog', 'NN', 'dog')]
         """
-        return Sentences((*self.columns, self.columns[column].map(function)), self.offsets, self.label)
+        return Sentences((*self.columns, self.columns[column].map(function)), self.offsets, self.label, self.delimiter)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -151,7 +156,7 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
             return Column(column.values, column.codes[rows])
 
         label = None if self.label is None else cut(self.label)
-        return Sentences([cut(column) for column in self.columns], np.cumsum([0, *lengths]), label)
+        return Sentences([cut(column) for column in self.columns], np.cumsum([0, *lengths]), label, self.delimiter)
 
     def _cut(self, flat: list[Any]) -> list[list[Any]]:
         return [flat[low:high] for low, high in pairwise(self.offsets.tolist())]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
 
-from m3n.io.schemes import Spans, Tags, first_of, parse, spans
+from m3n.io.schemes import WRITTEN, Spans, Tags, first_of, parse, spans
 from m3n.scores.table import Label, Labels, Pairs, Scores, ordered_labels, tabulate
-
-CHUNK = re.compile("O|[BIES]-.+", re.DOTALL)  # a label of any of the schemes
 
 
 def token_scores(gold: Labels, predicted: Labels) -> Scores:
@@ -33,8 +30,9 @@ def token_scores(gold: Labels, predicted: Labels) -> Scores:
     right: tokens 66.67%, sequences 50.00%; mean F1 of the rows 55.56
     """
     pairs = Pairs.of(gold, predicted)
-    matrix = _matrix(pairs)
-    return tabulate(pairs, pairs.classes, np.stack([matrix.diagonal(), matrix.sum(axis=0), matrix.sum(axis=1)]))
+    right = pairs.gold[pairs.gold == pairs.predicted]
+    counts = (np.bincount(codes, minlength=len(pairs.classes)) for codes in (right, pairs.predicted, pairs.gold))
+    return tabulate(pairs, pairs.classes, np.stack(list(counts)))
 
 
 def set_scores(gold: Labels, predicted: Labels, classes: Iterable[Label] | None = None) -> Scores:
@@ -90,12 +88,8 @@ def confusion(
     (['DT', 'NN', 'VB'], [[1, 0, 0], [0, 1, 0], [0, 1, 0]])
     """
     pairs = Pairs.of(gold, predicted, classes)
-    return _matrix(pairs), pairs.classes
-
-
-def _matrix(pairs: Pairs) -> np.ndarray:
     n = len(pairs.classes)
-    return np.bincount(pairs.gold * n + pairs.predicted, minlength=n * n).reshape(n, n)
+    return np.bincount(pairs.gold * n + pairs.predicted, minlength=n * n).reshape(n, n), pairs.classes
 
 
 def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scores:
@@ -105,7 +99,7 @@ def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scor
     ----------
     gold, predicted : sequences of labels
         The gold labels, and those that were predicted for the same tokens.
-    scheme : {"conll", "iob1", "iob2", "bioes"}
+    scheme : {"conll", "iob1", "iob2", "ioe1", "ioe2", "bioes", "bilou", "bmes", "bmewo"}
         How chunks are read: "conll" takes all schemes and odd labels too; with the others a chunk that is not written
         as its scheme wants does not count.
 
@@ -131,7 +125,9 @@ def chunk_scores(gold: Labels, predicted: Labels, scheme: str = "conll") -> Scor
 
 
 def are_chunks(*labels: Labels) -> bool:
-    """Whether labels write chunks: all of them are O or a prefix and a kind, and some are not O.
+    """Whether labels write chunks: all are O or a prefix, of one scheme, and a kind, and some are not O.
+
+    Prefixes without a kind are chunks where B or I is among them.
 
     Parameters
     ----------
@@ -139,7 +135,13 @@ def are_chunks(*labels: Labels) -> bool:
         The gold labels, or these and predicted ones.
     """
     every = set(chain.from_iterable(chain.from_iterable(labels)))
-    return not every <= {"O"} and all(isinstance(label, str) and CHUNK.fullmatch(label) for label in every)
+    if every <= {"O"} or not all(isinstance(label, str) for label in every):
+        return False
+    parts = [label.partition("-") for label in every]
+    prefixes = {prefix for prefix, _, _ in parts}
+    kinds = all(kind if prefix != "O" else not dash for prefix, dash, kind in parts)
+    bare = not any(dash for _, dash, _ in parts) and not prefixes.isdisjoint("BI")
+    return (kinds or bare) and any(prefixes <= {"O", *letters} for letters in WRITTEN.values())
 
 
 def _common(truth: Spans, found: Spans) -> np.ndarray:

@@ -5,6 +5,8 @@ forbidden. Chunks (phrases, names, words) are written with a prefix per position
 
     IOB2    B begins a chunk, I continues it, O is outside
     IOB1    I is inside of a chunk; B only begins one that directly follows a chunk of the same type
+    IOE2    E ends a chunk, I comes before it
+    IOE1    I is inside of a chunk; E only ends one that a chunk of the same type directly follows
     BIOES   chunks of one position are S; longer ones begin with B, end with E, and have I between
 
 BIOES has other letters in other places: BILOU writes L for E and U for S, BMES writes M for I, BMEWO W for S as well. A
@@ -23,6 +25,9 @@ import numpy as np
 
 Label = Any  # a string or a number
 BIOES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S", "W": "S"}
+BILOU = {"B": "B", "I": "I", "L": "E", "U": "S"}
+BMES = {"B": "B", "M": "I", "E": "E", "S": "S"}
+BMEWO = {"B": "B", "M": "I", "E": "E", "W": "S"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,6 +105,39 @@ class Transitions:
         return cls._scheme(labels, {"B": "B", "I": "I"}, allowed, scheme)
 
     @classmethod
+    def ioe2(cls, labels: Iterable[str]) -> Transitions:
+        """IOE2: I-X comes before I-X or E-X only.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            "O", "I-X" and "E-X" for any X, or "I" and "E" where there is one type of chunks.
+        """
+
+        return cls._before_chunks(labels, "I", "IOE2")
+
+    @classmethod
+    def ioe1(cls, labels: Iterable[str]) -> Transitions:
+        """IOE1: E-X comes directly before I-X or E-X only, where it parts two chunks of one type.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            As in ``ioe2``.
+        """
+
+        return cls._before_chunks(labels, "E", "IOE1")
+
+    @classmethod
+    def _before_chunks(cls, labels: Iterable[str], prefix: str, scheme: str) -> Transitions:
+        """Labels with this prefix come directly before a label of the same type only."""
+
+        def allowed(left: Tag, right: Tag) -> bool:
+            return left[0] != prefix or (right[0] in ("I", "E") and left[1] == right[1])
+
+        return cls._scheme(labels, {"I": "I", "E": "E"}, allowed, scheme)
+
+    @classmethod
     def bioes(cls, labels: Iterable[str]) -> Transitions:
         """BIOES and its relatives BILOU, BMES and BMEWO: every chunk shows its beginning and its end.
 
@@ -109,12 +147,54 @@ class Transitions:
             "O", and for any X "B-X", "I-X" (or M), "E-X" (or L), "S-X" (or U, W); without "-X" where there is one type.
         """
 
+        return cls._with_ends(labels, BIOES, "BIOES")
+
+    @classmethod
+    def bilou(cls, labels: Iterable[str]) -> Transitions:
+        """BILOU: as BIOES, with L for E and U for S, and no other letters.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            "O", and for any X "B-X", "I-X", "L-X", "U-X"; without "-X" where there is one type.
+        """
+
+        return cls._with_ends(labels, BILOU, "BILOU")
+
+    @classmethod
+    def bmes(cls, labels: Iterable[str]) -> Transitions:
+        """BMES: as BIOES, with M for I, and no other letters.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            "O", and for any X "B-X", "M-X", "E-X", "S-X"; without "-X" where there is one type.
+        """
+
+        return cls._with_ends(labels, BMES, "BMES")
+
+    @classmethod
+    def bmewo(cls, labels: Iterable[str]) -> Transitions:
+        """BMEWO: as BIOES, with M for I and W for S, and no other letters.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            "O", and for any X "B-X", "M-X", "E-X", "W-X"; without "-X" where there is one type.
+        """
+
+        return cls._with_ends(labels, BMEWO, "BMEWO")
+
+    @classmethod
+    def _with_ends(cls, labels: Iterable[str], letters: dict[str, str], scheme: str) -> Transitions:
+        """Every chunk shows its beginning and its end."""
+
         def allowed(left: Tag, right: Tag) -> bool:
             if left[0] in ("B", "I") or right[0] in ("I", "E"):  # in the middle of a chunk
                 return left[0] in ("B", "I") and right[0] in ("I", "E") and left[1] == right[1]
             return True
 
-        return cls._scheme(labels, BIOES, allowed, "BIOES")
+        return cls._scheme(labels, letters, allowed, scheme)
 
     @classmethod
     def observed(cls, sequences: Iterable[Sequence[Label]]) -> Transitions:
