@@ -9,22 +9,29 @@ left to the caller, who can say where they are.
 
 With a separator, the vocabulary holds joined texts, and a text with several separators can be divided in several ways.
 Pairs are therefore added name by name, when a name occurs for the first time: all texts that begin with it stand next
-to each other in a sorted list.
+to each other in a sorted list. The rest of these texts is the vocabulary of the dicts, lists and sets that are the
+values of this name, so that a table of its own finds them, all of one name in one sweep.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from m3n.packed.ragged import numbers, running_sum
+
 Attribute = str | tuple[str, str]
 Item = tuple[Any, Any]
 UNSEEN, NOTHING = -1, -2
 TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
+NESTED = frozenset((dict, list, set))  # values whose attributes stand behind their name
+COLLECTIONS = frozenset((list, tuple, set, frozenset))
+MOST_STRANGERS = 10_000  # names without attributes that are remembered as such
 
 
 class Found(NamedTuple):
@@ -36,10 +43,13 @@ class Found(NamedTuple):
         Where each stands, negative where that is nowhere.
     weights : array or None
         The weight of each; None: they are all 1.
+    ends : array of int (tokens + 1,)
+        Token t has the attributes ends[t] to ends[t + 1].
     """
 
     columns: np.ndarray
     weights: np.ndarray | None
+    ends: np.ndarray
 
 
 class Lookup:
@@ -58,51 +68,82 @@ class Lookup:
         self.size = len(vocabulary)
         self._pairs: dict[Item, int] = {}
         self._names: set[str] = set()  # whose pairs are in the table
+        self._strangers: set[str] = set()  # names that have none
         self._texts: list[str] | None = None  # sorted, where they are joined
+        self._tables: dict[str, Lookup] = {}  # of values that are collections, by name
         if separator is None:
             self._divide()
 
     def find(self, tokens: list[Any]) -> Found | None:
-        """The columns of plain lists of strings, or of plain dicts; None if they are anything else."""
+        """The columns of plain collections of strings, or of plain dicts; None if they are anything else."""
         kinds = set(map(type, tokens))
         try:
             if kinds <= {dict}:
                 return self._of_dicts(tokens)
-            return self._of_lists(tokens) if kinds <= {list, tuple} else None
+            return self._of_collections(tokens) if kinds <= COLLECTIONS else None
         except TypeError:  # an unhashable value
             return None
 
-    def _of_lists(self, tokens: list[Any]) -> Found | None:
+    def _of_collections(self, tokens: list[Any]) -> Found | None:
         columns = _numbered(self.vocabulary.get, chain.from_iterable(tokens))
         unseen = compress(chain.from_iterable(tokens), (columns == UNSEEN).tolist())
-        return Found(columns, None) if set(map(type, unseen)) <= {str} else None
+        return Found(columns, None, running_sum(tokens)) if set(map(type, unseen)) <= {str} else None
 
     def _of_dicts(self, tokens: list[dict[Any, Any]]) -> Found | None:
-        columns = _numbered(self._pairs.get, _items(tokens), sum(map(len, tokens)))
-        missed = (columns == UNSEEN).tolist()
-        items = list(compress(_items(tokens), missed))
-        if not items:
-            return Found(columns, None)
-        names, values = zip(*items, strict=True)
+        try:
+            return self._of_flat(tokens)
+        except TypeError:  # an unhashable value, which may be a collection
+            return None if self.separator is None else self._of_nested(tokens)
+
+    def _of_flat(self, tokens: list[dict[Any, Any]]) -> Found | None:
+        ends = running_sum(tokens)
+        columns = _numbered(self._pairs.get, _items(tokens), int(ends[-1]))
+        missed = columns == UNSEEN
+        if not missed.any():
+            return Found(columns, None, ends)
+        chosen = missed.tolist()
+        names = list(compress(chain.from_iterable(tokens), chosen))  # two lists: pairs would keep the collector busy
+        values = list(compress(chain.from_iterable(map(dict.values, tokens)), chosen))
         if not set(map(type, names)) <= {str}:
             return None
-        if self.separator is not None and sum(map(self._learn, set(names) - self._names)):
-            columns[missed] = _numbered(self._pairs.get, items)
-        return self._with_numbers(columns, missed, names, values)
+        if self.separator is not None and self._learn(set(names)):
+            columns[missed] = _numbered(self._pairs.get, zip(names, values, strict=True))
+        weights = self._weights(columns, missed, names, values)
+        return None if weights is None else Found(columns, weights if weights.size else None, ends)
 
-    def _with_numbers(self, columns: np.ndarray, missed: list[bool], names: Any, values: Any) -> Found | None:
-        """Texts that were missed are unseen; numbers are weights of their names."""
+    def _weights(
+        self, columns: np.ndarray, missed: np.ndarray, names: list[str], values: list[Any]
+    ) -> np.ndarray | None:
+        """Weights of attributes, none if all are 1, where numbers are those of their names; None for a mistake.
+
+        Texts that were missed are unseen.
+        """
         roles = {kind: role_of(kind) for kind in set(map(type, values))}
-        if set(roles.values()) <= {TEXT, FLAG}:
-            return Found(columns, None)
         if MISTAKE in roles.values():
             return None
-        chosen = [roles[type(value)] == NUMBER for value in values]
+        kinds = {kind for kind, role in roles.items() if role == NUMBER}
+        if not kinds:
+            return np.empty(0)
+        chosen = list(map(kinds.__contains__, map(type, values)))
         places = np.flatnonzero(missed)[chosen]
         weights = np.ones(len(columns))
-        weights[places] = list(compress(values, chosen))
-        columns[places] = _numbered(self.vocabulary.get, compress(names, chosen))
-        return Found(columns, weights) if np.isfinite(weights).all() else None
+        weights[places] = np.fromiter(compress(values, chosen), np.float64, len(places))
+        columns[places] = _numbered(self.vocabulary.get, compress(names, chosen), len(places))
+        return weights if np.isfinite(weights).all() else None
+
+    def _of_nested(self, tokens: list[dict[Any, Any]]) -> Found | None:
+        """Dicts some of whose values are collections: those of one name are tokens of a table of their own."""
+        groups = defaultdict[tuple[Any, bool], tuple[list[int], list[Any]]](lambda: ([], []))
+        for t, token in enumerate(tokens):
+            for name, value in token.items():
+                if type(value) in NESTED:
+                    rows, inner = groups[name, type(value) is dict]
+                    rows.append(t)
+                    inner.append(value)
+        plain = [{name: value for name, value in token.items() if type(value) not in NESTED} for token in tokens]
+        pieces = [(list(range(len(tokens))), self._of_flat(plain))]
+        pieces += [(rows, self._table(name).find(inner)) for (name, _), (rows, inner) in groups.items()]
+        return _joined(pieces, len(tokens))
 
     def _divide(self) -> None:
         """The table of a vocabulary that keeps names and values apart."""
@@ -112,20 +153,38 @@ class Lookup:
             else:
                 self._add(*attribute, column)
 
-    def _learn(self, name: str) -> bool:
-        """Add the pairs of a name to the table of joined texts; whether there are any."""
+    def _learn(self, names: set[str]) -> bool:
+        """Add the pairs of names to the table of joined texts; whether there are any."""
+        new = names - self._names - self._strangers
+        for name in new:
+            if (column := self.vocabulary.get(name)) is not None:
+                self._add(name, True, column)
+            for text, column in self._behind(name):
+                self._add(name, text, column)
+        if len(self._strangers) < MOST_STRANGERS:
+            self._strangers |= new - self._names
+        return not new.isdisjoint(self._names)
+
+    def _behind(self, name: str) -> Iterator[tuple[str, int]]:
+        """The texts that stand behind a name, with their columns."""
         assert self.separator is not None
         if self._texts is None:
             self._texts = sorted(self.vocabulary)  # type: ignore[arg-type]
-        begin, column = name + self.separator, self.vocabulary.get(name)
-        if column is not None:
-            self._add(name, True, column)
+        begin = name + self.separator
         k = bisect_left(self._texts, begin)
         while k < len(self._texts) and self._texts[k].startswith(begin):
             text = self._texts[k]
-            self._add(name, text[len(begin) :], self.vocabulary[text])
+            yield text[len(begin) :], self.vocabulary[text]
             k += 1
-        return name in self._names
+
+    def _table(self, name: str) -> Lookup:
+        """Where to look up what stands behind a name."""
+        found = self._tables.get(name)
+        if found is None:
+            found = Lookup(dict(self._behind(name)), self.separator)
+            if found.size:
+                self._tables[name] = found
+        return found
 
     def _add(self, name: str, value: Any, column: int) -> None:
         if name not in self._names:
@@ -149,3 +208,22 @@ def _items(tokens: list[dict[Any, Any]]) -> Iterator[Item]:
 
 def _numbered(get: Callable[..., int], attributes: Iterable[Any], count: int = -1) -> np.ndarray:
     return np.fromiter(map(get, attributes, repeat(UNSEEN)), np.int64, count)
+
+
+def _joined(pieces: list[tuple[list[int], Found | None]], count: int) -> Found | None:
+    """The attributes of so many tokens, from pieces that belong to some of them each; None if one of them is None."""
+    known = [(np.array(rows), found) for rows, found in pieces if found is not None]
+    if len(known) < len(pieces):
+        return None
+    sizes = np.zeros(count, np.int64)
+    for rows, found in known:
+        sizes[rows] += np.diff(found.ends)
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    columns, weights, free = np.empty(ends[-1], np.int64), np.ones(ends[-1]), ends[:-1].copy()
+    for rows, found in known:
+        own = np.diff(found.ends)
+        places = numbers(free[rows], own)
+        free[rows] += own
+        columns[places] = found.columns
+        weights[places] = 1.0 if found.weights is None else found.weights
+    return Found(columns, weights, ends)
