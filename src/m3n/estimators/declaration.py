@@ -105,7 +105,8 @@ class Estimator(Requester):
 
     @property
     def _fitted(self) -> bool:
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        known = reversed(vars(self))  # what fit has learnt came last
+        return any(name.endswith("_") and not name.startswith("_") for name in known)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

@@ -9,27 +9,25 @@ left to the caller, who can say where they are.
 
 With a separator, the vocabulary holds joined texts, and a text with several separators can be divided in several ways.
 Pairs are therefore added name by name, when a name occurs for the first time: all texts that begin with it stand next
-to each other in a sorted list. The rest of these texts is the vocabulary of the dicts, lists and sets that are the
-values of this name, so that a table of its own finds them, all of one name in one sweep.
+to each other in a sorted list. Values that are collections are opened first (``nested``).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, compress, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from m3n.packed.ragged import numbers, running_sum
+from m3n.features.nested import JoinedNames, Opened
+from m3n.packed.ragged import running_sum
 
 Attribute = str | tuple[str, str]
 Item = tuple[Any, Any]
 UNSEEN, NOTHING = -1, -2
 TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
-NESTED = frozenset((dict, list, set))  # values whose attributes stand behind their name
 COLLECTIONS = frozenset((list, tuple, set, frozenset))
 MOST_STRANGERS = 10_000  # names without attributes that are remembered as such
 
@@ -70,9 +68,10 @@ class Lookup:
         self._names: set[str] = set()  # whose pairs are in the table
         self._strangers: set[str] = set()  # names that have none
         self._texts: list[str] | None = None  # sorted, where they are joined
-        self._tables: dict[str, Lookup] = {}  # of values that are collections, by name
         if separator is None:
             self._divide()
+        else:
+            self._joined = JoinedNames("", separator)
 
     def find(self, tokens: list[Any]) -> Found | None:
         """The columns of plain collections of strings, or of plain dicts; None if they are anything else."""
@@ -90,23 +89,26 @@ class Lookup:
         return Found(columns, None, running_sum(tokens)) if set(map(type, unseen)) <= {str} else None
 
     def _of_dicts(self, tokens: list[dict[Any, Any]]) -> Found | None:
+        ends, items = running_sum(tokens), chain.from_iterable(map(dict.items, tokens))
         try:
-            return self._of_flat(tokens)
+            return self._of_items(items, chain.from_iterable(tokens), _values(tokens), ends)
         except TypeError:  # an unhashable value, which may be a collection
             return None if self.separator is None else self._of_nested(tokens)
 
-    def _of_flat(self, tokens: list[dict[Any, Any]]) -> Found | None:
-        ends = running_sum(tokens)
-        columns = _numbered(self._pairs.get, _items(tokens), int(ends[-1]))
+    def _of_items(
+        self, items: Iterable[Item], names: Iterable[Any], values: Iterable[Any], ends: np.ndarray
+    ) -> Found | None:
+        """The columns of names with values, which are read separately only if something is not found."""
+        columns = _numbered(self._pairs.get, items, int(ends[-1]))
         missed = columns == UNSEEN
         if not missed.any():
             return Found(columns, None, ends)
-        chosen = missed.tolist()
-        names = list(compress(chain.from_iterable(tokens), chosen))  # two lists: pairs would keep the collector busy
-        values = list(compress(chain.from_iterable(map(dict.values, tokens)), chosen))
-        if not set(map(type, names)) <= {str}:
+        chosen = missed.tobytes()
+        names, values = list(compress(names, chosen)), list(compress(values, chosen))  # pairs would wake the collector
+        distinct = set(names)
+        if not set(map(type, distinct)) <= {str}:
             return None
-        if self.separator is not None and self._learn(set(names)):
+        if self.separator is not None and self._learn(distinct):
             columns[missed] = _numbered(self._pairs.get, zip(names, values, strict=True))
         weights = self._weights(columns, missed, names, values)
         return None if weights is None else Found(columns, weights if weights.size else None, ends)
@@ -124,43 +126,40 @@ class Lookup:
         kinds = {kind for kind, role in roles.items() if role == NUMBER}
         if not kinds:
             return np.empty(0)
-        chosen = list(map(kinds.__contains__, map(type, values)))
-        places = np.flatnonzero(missed)[chosen]
+        chosen = bytes(map(kinds.__contains__, map(type, values)))
+        places = np.flatnonzero(missed)[np.frombuffer(chosen, bool)]
         weights = np.ones(len(columns))
         weights[places] = np.fromiter(compress(values, chosen), np.float64, len(places))
         columns[places] = _numbered(self.vocabulary.get, compress(names, chosen), len(places))
         return weights if np.isfinite(weights).all() else None
 
     def _of_nested(self, tokens: list[dict[Any, Any]]) -> Found | None:
-        """Dicts some of whose values are collections: those of one name are tokens of a table of their own."""
-        groups = defaultdict[tuple[Any, bool], tuple[list[int], list[Any]]](lambda: ([], []))
-        for t, token in enumerate(tokens):
-            for name, value in token.items():
-                if type(value) in NESTED:
-                    rows, inner = groups[name, type(value) is dict]
-                    rows.append(t)
-                    inner.append(value)
-        plain = [{name: value for name, value in token.items() if type(value) not in NESTED} for token in tokens]
-        pieces = [(list(range(len(tokens))), self._of_flat(plain))]
-        pieces += [(rows, self._table(name).find(inner)) for (name, _), (rows, inner) in groups.items()]
-        return _joined(pieces, len(tokens))
+        """Dicts some of whose values are collections; a ``TypeError`` says that there is something else."""
+        opened, ends = Opened(), [0]
+        for token in tokens:
+            opened.add(token, self._joined)
+            ends.append(len(opened.names))
+        names, values = opened.names, opened.values
+        if not opened.kinds <= {str}:
+            return None
+        return self._of_items(zip(names, values, strict=True), names, values, np.array(ends))
 
     def _divide(self) -> None:
         """The table of a vocabulary that keeps names and values apart."""
         for attribute, column in self.vocabulary.items():
-            if isinstance(attribute, str):
-                self._add(attribute, True, column)
-            else:
-                self._add(*attribute, column)
+            name, value = (attribute, True) if isinstance(attribute, str) else attribute
+            self._pairs |= {(name, value): column, (name, False): NOTHING, (name, None): NOTHING}
 
     def _learn(self, names: set[str]) -> bool:
         """Add the pairs of names to the table of joined texts; whether there are any."""
         new = names - self._names - self._strangers
         for name in new:
-            if (column := self.vocabulary.get(name)) is not None:
-                self._add(name, True, column)
-            for text, column in self._behind(name):
-                self._add(name, text, column)
+            pairs = {(name, text): column for text, column in self._behind(name)}
+            if name in self.vocabulary:
+                pairs[name, True] = self.vocabulary[name]
+            if pairs:
+                self._pairs |= pairs | {(name, False): NOTHING, (name, None): NOTHING}
+                self._names.add(name)  # not before its pairs are there: other threads may be looking
         if len(self._strangers) < MOST_STRANGERS:
             self._strangers |= new - self._names
         return not new.isdisjoint(self._names)
@@ -177,21 +176,6 @@ class Lookup:
             yield text[len(begin) :], self.vocabulary[text]
             k += 1
 
-    def _table(self, name: str) -> Lookup:
-        """Where to look up what stands behind a name."""
-        found = self._tables.get(name)
-        if found is None:
-            found = Lookup(dict(self._behind(name)), self.separator)
-            if found.size:
-                self._tables[name] = found
-        return found
-
-    def _add(self, name: str, value: Any, column: int) -> None:
-        if name not in self._names:
-            self._pairs[name, False] = self._pairs[name, None] = NOTHING
-            self._names.add(name)
-        self._pairs[name, value] = column
-
 
 def role_of(kind: type) -> int:
     """What a value of a type is."""
@@ -202,28 +186,9 @@ def role_of(kind: type) -> int:
     return NUMBER if issubclass(kind, (int, float, np.integer, np.floating)) else MISTAKE
 
 
-def _items(tokens: list[dict[Any, Any]]) -> Iterator[Item]:
-    return chain.from_iterable(map(dict.items, tokens))
+def _values(tokens: list[dict[Any, Any]]) -> Iterator[Any]:
+    return chain.from_iterable(map(dict.values, tokens))
 
 
 def _numbered(get: Callable[..., int], attributes: Iterable[Any], count: int = -1) -> np.ndarray:
     return np.fromiter(map(get, attributes, repeat(UNSEEN)), np.int64, count)
-
-
-def _joined(pieces: list[tuple[list[int], Found | None]], count: int) -> Found | None:
-    """The attributes of so many tokens, from pieces that belong to some of them each; None if one of them is None."""
-    known = [(np.array(rows), found) for rows, found in pieces if found is not None]
-    if len(known) < len(pieces):
-        return None
-    sizes = np.zeros(count, np.int64)
-    for rows, found in known:
-        sizes[rows] += np.diff(found.ends)
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    columns, weights, free = np.empty(ends[-1], np.int64), np.ones(ends[-1]), ends[:-1].copy()
-    for rows, found in known:
-        own = np.diff(found.ends)
-        places = numbers(free[rows], own)
-        free[rows] += own
-        columns[places] = found.columns
-        weights[places] = 1.0 if found.weights is None else found.weights
-    return Found(columns, weights, ends)
