@@ -154,7 +154,7 @@ class Lookup:
         """Add the pairs of names to the table of joined texts; whether there are any."""
         new = names - self._names - self._strangers
         for name in new:
-            pairs = {(name, text): column for text, column in self._behind(name)}
+            pairs: dict[Item, int] = {(name, text): column for text, column in self._behind(name)}
             if name in self.vocabulary:
                 pairs[name, True] = self.vocabulary[name]
             if pairs:
