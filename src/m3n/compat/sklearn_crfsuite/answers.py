@@ -33,10 +33,10 @@ class Answers(Predictions[T]):
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> Any:
-        return _comparison(self._equals(other), super().__eq__(other))
+        return _comparison(self._equals(other), super().__eq__(other) is True)
 
     def __ne__(self, other: object) -> Any:
-        return _comparison(~self._equals(other), super().__ne__(other))
+        return _comparison(~self._equals(other), super().__eq__(other) is not True)
 
     def tolist(self) -> list[T]:
         """The plain list."""
@@ -50,7 +50,7 @@ class Answers(Predictions[T]):
             return np.array(False)
 
 
-def _comparison(entries: np.ndarray, whole: bool) -> Comparison:
-    found = entries.view(Comparison)
-    found.whole = whole is True
+def _comparison(entries: Any, whole: bool) -> Comparison:
+    found = np.asarray(entries).view(Comparison)
+    found.whole = whole
     return found
