@@ -2,7 +2,9 @@
 
 The same dicts for all, made by a function as in sklearn-crfsuite's tutorial (``drop_in``); one thread, models trained
 on a part of CoNLL-2000 or on generated sentences. Rounds alternate between the systems, and the best of each counts;
-for single sentences all calls of all rounds do. CPU seconds for batches, wall time for calls.
+for single sentences all calls of all rounds do. CPU seconds for batches, wall time for calls. The drop-in is measured
+on other kinds of tokens, too: the same attributes with numbers, as lists of strings, in nested dicts, and half of them
+unknown to the model.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ from benchmarks.drop_in import load, token_features
 from m3n.compat.sklearn_crfsuite import CRF
 
 TRAIN, BATCH, CALLS, ROUNDS = 3000, 1000, 300, 5
+FEW = 1000  # sentences to train on where only the kind of tokens matters
+
+Token = dict[str, Any]
 
 Data = tuple[list[Any], list[list[str]]]
 
@@ -41,11 +46,54 @@ def run() -> dict[str, Any]:
     figures |= _times({name: model.predict for name, model in models.items()}, new)
     original = figures.get("sklearn-crfsuite")
     for name in ("SequenceTagger", "drop-in") if original else ():
-        figures[name] |= {
-            "times as fast, batch": original["batch, s"] / figures[name]["batch, s"],
-            "times as fast, one": original["one, median ms"] / figures[name]["one, median ms"],
-        }
-    return figures
+        figures[name] |= _ratios(original, figures[name])
+    return figures | ({kind: _kind(kind, X[:FEW], y[:FEW], new) for kind in KINDS} if original else {})
+
+
+def _ratios(original: dict[str, Any], ours: dict[str, Any]) -> dict[str, float]:
+    return {
+        "times as fast, batch": original["batch, s"] / ours["batch, s"],
+        "times as fast, one": original["one, median ms"] / ours["one, median ms"],
+    }
+
+
+def _kind(kind: str, X: list[Any], y: list[Any], new: list[Any]) -> dict[str, float]:
+    """How many times as fast the drop-in is on tokens of another kind."""
+    import sklearn_crfsuite
+
+    known, asked = KINDS[kind]
+    X, new = ([[form(token) for token in xseq] for xseq in part] for form, part in ((known, X), (asked, new)))
+    models = {"ours": CRF(max_iterations=8).fit(X, y), "theirs": sklearn_crfsuite.CRF(max_iterations=8).fit(X, y)}
+    times = _times({name: model.predict for name, model in models.items()}, new)
+    return _ratios(times["theirs"], times["ours"])
+
+
+def _numbers(token: Token) -> Token:
+    return token | {"length": float(len(token["word.lower"])), "names": 0.25 * len(token), "half": 0.5}
+
+
+def _texts(token: Token) -> list[str]:
+    return [f"{name}={value}" for name, value in token.items()]
+
+
+def _nested(token: Token) -> Token:
+    """What is known of the neighbours in dicts of their own, and a list."""
+    own = {name: value for name, value in token.items() if name[0] not in "+-1"}
+    before = {name[3:]: value for name, value in token.items() if name.startswith("-1:")}
+    after = {name[2:]: value for name, value in token.items() if name.startswith("1:")}
+    return own | {"before": before, "after": after, "ends": [token["suffix3"], token["suffix2"]]}
+
+
+def _strange(token: Token) -> Token:
+    return token | {f"strange {name}": value for name, value in token.items()}
+
+
+KINDS: dict[str, tuple[Callable[[Token], Any], Callable[[Token], Any]]] = {  # to train on, and to ask
+    "with numbers": (_numbers, _numbers),
+    "lists of strings": (_texts, _texts),
+    "nested dicts": (_nested, _nested),
+    "half unknown": (dict, _strange),
+}
 
 
 def _data() -> tuple[Data, Data]:

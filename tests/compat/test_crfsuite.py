@@ -5,7 +5,8 @@ import pytest
 
 import m3n
 from m3n.compat import ImportedModelError, convert
-from m3n.compat.crfsuite import Weights, dump_of, load_dump, parse_dump
+from m3n.compat.crfsuite import Weights, dump_of, load_dump, parse_binary, parse_dump
+from m3n.compat.crfsuite_writer import model_bytes
 from tests.compat.sentences import sentences
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
@@ -147,3 +148,71 @@ def test_damaged_files(model, tmp_path):
         load_dump(tmp_path / "dump.txt")
     with pytest.raises(FileNotFoundError, match="there is no model file"):
         load_dump(tmp_path / "missing")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A model of some hundred bytes, apart from the empty hash tables, and its dump."""
+    folder = tmp_path_factory.mktemp("small")
+    trainer = pycrfsuite.Trainer(verbose=False)
+    trainer.append([["a", "b"], ["b"]], ["N", "V"])
+    trainer.train(str(folder / "model"))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(folder / "model"))
+    tagger.dump(str(folder / "dump"))
+    return (folder / "model").read_bytes(), (folder / "dump").read_bytes()
+
+
+def test_a_model_cut_anywhere_is_refused(small):
+    for size in range(len(small[0])):
+        with pytest.raises(ImportedModelError, match="damaged or incomplete"):
+            parse_binary(small[0][:size], "model")
+    for size in range(len(small[1].rstrip(b"\n"))):
+        with pytest.raises(ImportedModelError, match="dump, line"):
+            parse_dump(small[1][:size].decode(), "dump")
+
+
+def test_a_damaged_model_is_refused_or_can_be_used(small):
+    """A wrong digit of a weight cannot be seen; whatever can must not surface as an error from somewhere else."""
+    random, refused = np.random.default_rng(0), 0
+    parse = (lambda text: parse_binary(text, "model"), lambda text: parse_dump(text.decode(errors="replace"), "dump"))
+    for which, content in enumerate(small):
+        for _ in range(1500):
+            damaged = bytearray(content)
+            for place in random.integers(len(content), size=random.integers(1, 8)):
+                damaged[place] = random.integers(256)
+            if which == 0 and random.random() < 0.5:
+                damaged[random.integers(48)] = random.integers(256)  # the header, which says where all the rest is
+            try:
+                tagger = parse[which](bytes(damaged)).tagger()
+            except ImportedModelError:
+                refused += 1
+            else:
+                (labels,) = tagger.predict([[["a"], ["b"]]])
+                assert set(labels) <= set(tagger.classes_.tolist())
+    assert refused > 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.states.append((0, 5, 1.0)), "a weight belongs to no label or attribute"),
+        (lambda w: w.states.append((9, 0, 1.0)), "a weight belongs to no label or attribute"),
+        (lambda w: w.transitions.append((0, 9, 1.0)), "a weight belongs to no label or attribute"),
+        (lambda w: w.states.append((0, 0, float("nan"))), "a weight is no finite number"),
+        (lambda w: w.labels.append("N"), "a name comes twice"),
+        (lambda w: w.attributes.append("a"), "a name comes twice"),
+    ],
+)
+def test_what_no_trainer_writes_is_refused(change, message):
+    weights = Weights(["N", "V"], ["a"], [(0, 0, 1.0)], [(0, 1, 0.5)])
+    assert parse_binary(model_bytes(weights), "model") == weights
+    change(weights)
+    with pytest.raises(ImportedModelError, match=f"model is damaged or incomplete .{message}"):
+        parse_binary(model_bytes(weights), "model")
+
+
+def test_names_that_come_twice_in_a_dump():
+    for before, after, line in (("1: V", "1: N", 9), ("0: w:a", "0: w:a\n      1: w:a", 14)):
+        with pytest.raises(ImportedModelError, match=f"dump, line {line}: the name '.*' comes twice"):
+            parse_dump(DUMP.replace(before, after), "dump")

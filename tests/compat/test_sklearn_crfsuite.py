@@ -2,17 +2,22 @@
 
 import copy
 import pickle
+from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 import m3n
-from m3n.compat.sklearn_crfsuite import CRF
+from m3n.compat import convert
+from m3n.compat.sklearn_crfsuite import CRF, scorers, utils
+from m3n.compat.sklearn_crfsuite import metrics as our_metrics
+from m3n.estimators import summary, top_weights
 from tests.compat.sentences import objective, sentences
 
 original = pytest.importorskip("sklearn_crfsuite")
@@ -330,3 +335,183 @@ def test_other_warnings(data):
     with pytest.warns(UserWarning, match=r"c2=0.0001 is used"):
         crf = CRF(c1=0, c2=0, max_iterations=3).fit(X, y)
     assert crf.model_.lam_ == pytest.approx(2e-4 / len(X))
+
+
+def test_names_of_algorithms(data):
+    X, y, _ = data
+    for name in ("LBFGS", "Lbfgs", None):
+        assert CRF(name, c2=0.2).fit(X, y).predict(X) == CRF(c2=0.2).fit(X, y).predict(X)
+        original.CRF(name, c2=0.2, max_iterations=2).fit(X, y)
+    for name, short in (("passive-aggressive", "pa"), ("AVERAGED-perceptron", "ap"), ("ARow", "arow")):
+        original.CRF(name, max_iterations=2).fit(X, y)
+        with pytest.warns(UserWarning, match=f"stands in for algorithm '{short}'"):
+            CRF(name).fit(X, y)
+
+
+def test_bytes_and_numbers_of_every_kind(data):
+    """As python-crfsuite reads them: UTF-8, whatever float understands, arrays without axes."""
+    X, y, _ = data
+
+    def others(token):
+        size, word = token["size"], token["w"].encode()
+        number = [Decimal(size), np.float64(size), np.array(size)][len(word) % 3]
+        deep = {"list": [text.encode() for text in token["deep"]["list"]], b"number": np.array(token["deep"]["number"])}
+        return {b"w": word, "bias": np.int64(1), b"size": number, "flag": np.array(token["flag"]), "deep": deep}
+
+    strange = [[others(token) for token in xseq] for xseq in X]
+    named = [[label.encode() for label in yseq] for yseq in y]
+    ours, plain = CRF(c2=0.2).fit(strange, named), CRF(c2=0.2).fit(X, y)
+    theirs = original.CRF(c2=0.2, delta=1e-10).fit(strange, named)
+    assert ours.classes_ == plain.classes_ == theirs.classes_
+    assert ours.state_features_ == pytest.approx(plain.state_features_)
+    assert ours.predict(strange) == ours.predict(X) == as_lists(theirs.predict(strange))
+    assert ours.score(strange, named) == ours.score(X, y) == pytest.approx(theirs.score(X, y))
+    mixed = [[others(token) if k % 2 else token for k, token in enumerate(xseq)] for xseq in X]
+    assert ours.predict(mixed) == ours.predict(X)
+    with pytest.raises(ValueError, match="sequence 1, position 0: 'utf-8' codec can't decode"):
+        ours.predict([X[0], [{"w": b"\xff"}]])
+    with pytest.raises(TypeError, match="sequence 0, position 1: attribute 'w' must be a string, a number or a bool"):
+        ours.predict([[{"w": b"a"}, {"w": 1j}]])
+
+
+def test_predictions_compare_as_arrays_do(data, fitted):
+    """Since 0.5 the original returns arrays: with one list per sequence, or with two axes."""
+    X, y, _ = data
+    theirs = original.CRF(c2=0.2).fit(X, y)
+    lengths = np.array([len(yseq) for yseq in y])
+    chosen = np.flatnonzero(lengths == 3)
+    equal, gold = [X[k] for k in chosen], [y[k] for k in chosen]
+    for same in (theirs.predict(equal), fitted.predict(equal)):
+        assert (same == gold).mean() == pytest.approx(fitted.score(equal, gold))
+        assert (same != gold).sum() == pytest.approx((1 - fitted.score(equal, gold)) * 3 * len(chosen))
+        assert (gold == same).shape == (len(chosen), 3)
+        assert (same == same.tolist()).all() and type(same.tolist()) is list
+    ragged = fitted.predict(X)  # the original's cannot be compared
+    assert (ragged == ragged.tolist()).all() and (ragged == ragged.tolist()).shape == (len(X),)
+    assert bool(same == same.tolist()) is True and bool(same != same.tolist()) is False
+    for other in (gold, None, 3, "N", [], gold[:1], [["N"]], ragged):
+        assert bool(same == other) is False and bool(same != other) is True
+    assert pickle.loads(pickle.dumps(same)) == same and copy.copy(same) == same
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(same)
+
+
+def test_cross_validated_predictions(data):
+    """Also where all sequences of a fold are equally long, and with one sequence per fold."""
+    X, y, _ = data
+    order = np.argsort([len(yseq) for yseq in y], kind="stable")[::-1]
+    X, y = [X[k] for k in order[:12]], [y[k] for k in order[:12]]
+    for folds in (2, 12):
+        found = cross_val_predict(CRF(c2=0.2), X, y, cv=folds)
+        assert found.shape == (12,)
+        assert [len(labels) for labels in found] == [len(yseq) for yseq in y]
+    assert list(found[0]) == CRF(c2=0.2).fit(X[1:], y[1:]).predict(X[:1])[0]
+
+
+def test_metrics_scorers_and_utils(data, fitted):
+    X, y, _ = data
+    found = fitted.predict(X)
+    for name in our_metrics.__all__:
+        more = (
+            {"average": "weighted"} if name.removeprefix("flat_").split("_")[0] in "precision recall f1 fbeta" else {}
+        )
+        more |= {"beta": 0.5} if "fbeta" in name else {}
+        assert getattr(our_metrics, name)(y, found, **more) == getattr(metrics, name)(y, found, **more)
+    labels = ["V", "N"]
+    report = our_metrics.flat_classification_report(y, found, labels=labels, digits=3)
+    assert report == metrics.flat_classification_report(y, found, labels=labels, digits=3)
+    assert our_metrics.sequence_accuracy_score([], []) == metrics.sequence_accuracy_score([], []) == 0
+    assert scorers.flat_accuracy(fitted, X, y) == fitted.score(X, y)
+    assert scorers.sequence_accuracy(fitted, X, y) == np.mean([a == b for a, b in zip(y, found.tolist(), strict=True)])
+    assert utils.flatten(iter([["a"], [], ("b", "c")])) == ["a", "b", "c"]
+
+
+def test_a_fitted_crf_of_the_original_is_converted(data, tmp_path):
+    X, y, new = data
+    theirs = original.CRF(c2=0.2).fit(X, y)
+    for crf in (theirs, pickle.loads(pickle.dumps(theirs)), copy.deepcopy(theirs)):
+        tagger = convert(crf)
+        assert tagger.predict(new) == as_lists(theirs.predict(new))
+        for shares, row in zip(tagger.predict_marginals(new), theirs.predict_marginals(new), strict=True):
+            expected = [[position[label] for label in theirs.classes_] for position in row]
+            np.testing.assert_allclose(shares, expected, atol=1e-9)
+    (tmp_path / "crf.pkl").write_bytes(pickle.dumps(theirs))
+    with pytest.raises(
+        m3n.compat.ImportedModelError, match=r"crf.pkl is a pickle, .*: unpickle it and convert the CRF"
+    ):
+        convert(tmp_path / "crf.pkl")
+    with pytest.raises(m3n.compat.ImportedModelError, match="not fitted"):
+        convert(original.CRF())
+    with pytest.raises(TypeError, match=r"give a model file or a fitted sklearn_crfsuite\.CRF, not a dict"):
+        convert({})
+    theirs.modelfile.cleanup()
+    with pytest.raises((FileNotFoundError, m3n.compat.ImportedModelError)):
+        convert(theirs)
+
+
+def test_the_file_of_the_model(data, tmp_path):
+    X, y, new = data
+    crf = CRF(c2=0.2)
+    assert crf.modelfile.name is None and crf.modelfile.auto and crf.size_ is None
+    crf.fit(X, y)
+    path = Path(crf.modelfile.name)
+    assert path.stat().st_size == crf.size_ > 1000
+    assert as_lists(original.CRF(model_filename=str(path)).predict(new)) == crf.predict(new)
+    assert convert(crf).predict(new) == crf.predict(new)
+    crf.fit(X[:10], y[:10])  # the file of the earlier model goes
+    assert not path.exists()
+    again, path = pickle.loads(pickle.dumps(crf)), Path(crf.modelfile.name)
+    assert Path(again.modelfile.name) != path and Path(again.modelfile.name).read_bytes() == path.read_bytes()
+    crf.modelfile.refresh()
+    path = Path(crf.modelfile.name)
+    assert path.exists()
+    del crf
+    assert not path.exists()
+    kept = CRF(c2=0.2, keep_tempfiles=True).fit(X[:10], y[:10])
+    path = Path(kept.modelfile.name)
+    del kept
+    assert path.exists()
+    path.unlink()
+    named = CRF(c2=0.2, model_filename=tmp_path / "mine.crfsuite").fit(X, y)
+    assert named.modelfile.name == str(tmp_path / "mine.crfsuite") and not named.modelfile.auto
+    assert as_lists(original.CRF(model_filename=named.modelfile.name).predict(new)) == named.predict(new)
+    del named
+    assert (tmp_path / "mine.crfsuite").exists()
+
+
+def test_model_files_in_other_places(data, tmp_path):
+    X, y, _ = data
+    with pytest.raises(FileNotFoundError, match="cannot write"):
+        CRF(model_filename=tmp_path / "missing" / "model").fit(X, y)
+    numbers = [[len(label) for label in yseq] for yseq in y]  # which CRFsuite has no place for
+    crf = CRF(c2=0.2, model_filename=tmp_path / "model").fit(X, numbers)
+    assert CRF(model_filename=tmp_path / "model").predict(X) == crf.predict(X)
+    assert m3n.load(tmp_path / "model").classes_.tolist() == crf.classes_
+
+
+def test_certificate_and_trace(data, fitted):
+    assert fitted.certificate_ is fitted.model_.certificate_
+    assert fitted.trace_ is fitted.model_.trace_ and fitted.trace_[-1].gap == fitted.certificate_.gap
+    assert 0.0 <= fitted.certificate_.gap <= 1e-5 * fitted.certificate_.primal
+    assert CRF().certificate_ is None and CRF().trace_ is None and CRF().tagger_ is None
+
+
+def test_summary_and_page(data, fitted, tmp_path):
+    facts, inner = summary(fitted), summary(fitted.model_)
+    assert facts["kind"] == "CRF" and facts["parameters"] == {"c2": 0.2}
+    assert {name: value for name, value in facts.items() if name not in ("kind", "parameters")} == {
+        name: value for name, value in inner.items() if name not in ("kind", "parameters")
+    }
+    assert facts["labels"] == fitted.classes_ and facts["certificate"]["gap"] == fitted.certificate_.gap
+    assert top_weights(fitted, 2) == top_weights(fitted.model_, 2)
+    name, weight = top_weights(fitted, 1)["N"][0]
+    assert weight == max(w for (_, label), w in fitted.state_features_.items() if label == "N")
+    page = fitted._repr_html_()
+    assert "CRF, fitted" in page and "at most" in page and name in page and "c2" in page
+    assert "not fitted" in CRF(c1=0.5)._repr_html_()
+    fitted.model_.save(tmp_path / "model.m3n")
+    assert summary(CRF(model_filename=tmp_path / "model.m3n"))["labels"] == fitted.classes_
+    with pytest.raises(NotFittedError, match="call fit first"):
+        summary(CRF())
+    with pytest.raises(NotFittedError, match="call fit first"):
+        top_weights(CRF())

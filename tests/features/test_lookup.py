@@ -16,6 +16,13 @@ NUMBERS = st.sampled_from([0, 1, 2, -1.5, 0.0, 1.0, np.float32(0.5), np.int64(1)
 VALUES = st.one_of(TEXTS, NUMBERS, st.booleans(), st.none())
 DICTS = st.lists(st.lists(st.dictionaries(NAMES, VALUES, max_size=4), min_size=1, max_size=3), min_size=1, max_size=4)
 LISTS = st.lists(st.lists(st.lists(NAMES, max_size=4), min_size=1, max_size=3), min_size=1, max_size=4)
+COLLECTIONS = st.one_of(st.lists(NAMES, max_size=3), st.sets(NAMES, max_size=3))
+NESTED = st.dictionaries(
+    NAMES,
+    st.recursive(st.one_of(VALUES, COLLECTIONS), lambda inner: st.dictionaries(NAMES, inner, max_size=3), max_leaves=5),
+    max_size=4,
+)
+OPENED = st.lists(st.lists(NESTED, min_size=1, max_size=3), min_size=1, max_size=4)
 
 
 class Token(dict):
@@ -56,6 +63,38 @@ def test_both_ways_of_reading_agree(known, new, separator):
     np.testing.assert_array_equal(vectorizer.transform(new).toarray(), slow.toarray())
 
 
+@given(OPENED, OPENED)
+def test_collections_inside_of_dicts(known, new):
+    """Everything is read twice: once names have been learnt, and once before."""
+    vectorizer = AttributeVectorizer(":")
+    vectorizer.fit_transform(known)
+    slow = vectorizer.transform([[Token(token) for token in sequence] for sequence in new])
+    for _ in range(2):
+        assert vectorizer.find([token for sequence in new for token in sequence]) is not None  # not by the slow way
+        np.testing.assert_array_equal(vectorizer.transform(new).toarray(), slow.toarray())
+
+
+@given(LISTS, LISTS, st.sampled_from([tuple, set, frozenset]), st.sampled_from([None, ":"]))
+def test_collections_of_texts(known, new, kind, separator):
+    vectorizer = AttributeVectorizer(separator)
+    vectorizer.fit_transform(known)
+    others = [[kind(token) for token in sequence] for sequence in new]
+    assert vectorizer.find([token for sequence in others for token in sequence]) is not None
+    expected = by_definition(vectorizer, others)
+    np.testing.assert_array_equal(vectorizer.transform(others).toarray(), expected)
+
+
+def test_many_names_that_have_no_attributes():
+    """They are remembered up to a limit, and what is forgotten is looked up again."""
+    vectorizer = AttributeVectorizer(":")
+    vectorizer.fit_transform([[{"a": "x", "in": {"b": "y"}}]])
+    strangers = {f"n{k}": str(k) for k in range(12_000)}
+    for token in (strangers | {"a": "x"}, {"in": strangers | {"b": "y"}, "a": "x"}, {k: {"b": "y"} for k in strangers}):
+        for _ in range(2):
+            expected = [[float("a" in token), float("in" in token)]]
+            assert vectorizer.transform([[token]]).toarray().tolist() == expected
+
+
 @pytest.mark.parametrize("separator", [None, ":"])
 @pytest.mark.parametrize(
     ("token", "kind", "message"),
@@ -66,6 +105,11 @@ def test_both_ways_of_reading_agree(known, new, separator):
         ({"a": 1j}, TypeError, "sequence 1, position 0: attribute 'a' must be a string, a number or a bool"),
         (["a", 3], TypeError, "sequence 1, position 0: a token must be"),
         (["a", ["b"]], TypeError, "sequence 1, position 0: a token must be"),
+        ({"a": {3: "x"}}, TypeError, "sequence 1, position 0: "),
+        ({"a": [1]}, TypeError, "sequence 1, position 0: "),
+        ({"a": {"b": {1}}}, TypeError, "sequence 1, position 0: "),
+        ({"a": {"b": {"c": 1j}}}, TypeError, "sequence 1, position 0: "),
+        ({"a": {"b": float("nan")}}, (TypeError, ValueError), "sequence 1, position 0: "),
     ],
 )
 def test_mistakes_in_new_tokens_are_named(separator, token, kind, message):

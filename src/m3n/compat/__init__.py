@@ -7,4 +7,9 @@ from m3n.compat.items import ItemSequence
 from m3n.compat.tagger import Tagger
 from m3n.compat.trainer import BaseTrainer, Trainer
 
-__all__ = ["BaseTrainer", "ExportError", "ImportedModelError", "ItemSequence", "Tagger", "Trainer", "convert", "export"]
+from m3n.compat import sklearn_crfsuite  # isort: skip  (it needs the others)
+
+__all__ = [
+    "BaseTrainer", "ExportError", "ImportedModelError", "ItemSequence", "Tagger", "Trainer", "convert", "export",
+    "sklearn_crfsuite",
+]  # fmt: skip

@@ -18,6 +18,7 @@ several ways ("U05:1/2/3" of "U05:%x[-1,0]/%x[0,0]"), each of them gets the weig
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -173,6 +174,8 @@ def _read(name: str) -> _TextModel:
     bounds = _bounds(name, lines)
     header = _header(name, lines[: bounds[0][1]])
     labels, templates, entries, numbers = (lines[low:high] for low, high in bounds[1:])
+    if len(set(labels)) < len(labels):
+        raise ImportedModelError.at(name, bounds[1][0] + 1, "a label comes twice; copy the file again")
     weights = _weights(name, numbers, bounds[4][0] + 1)
     if len(weights) != header["maxid"]:
         what = f"there are {len(weights)} weights, not {header['maxid']:.0f} as maxid says; copy the file again"
@@ -203,7 +206,7 @@ def _header(name: str, lines: list[str]) -> dict[str, float]:
             header[key] = float(value) if found == key else float("nan")
         except ValueError:
             header[key] = float("nan")
-        if header[key] != header[key]:
+        if not math.isfinite(header[key]):
             raise ImportedModelError.at(name, number, f"expected '{key}: number', found {line!r:.60}")
     return header
 
@@ -218,11 +221,17 @@ def _ids(name: str, lines: list[str], first: int) -> Iterator[tuple[str, int]]:
 
 def _weights(name: str, lines: list[str], first: int) -> np.ndarray:
     try:
-        return np.array(lines, dtype=np.float64)
+        weights = np.array(lines, dtype=np.float64)
     except ValueError:
-        for number, line in enumerate(lines, start=first):
-            try:
-                float(line)
-            except ValueError:
-                raise ImportedModelError.at(name, number, f"expected a weight, found {line!r:.60}") from None
-        raise
+        weights = np.array([np.nan])
+    if np.isfinite(weights).all():
+        return weights
+    number, line = next((first + k, line) for k, line in enumerate(lines) if not _is_weight(line))
+    raise ImportedModelError.at(name, number, f"expected a weight, found {line!r:.60}")
+
+
+def _is_weight(line: str) -> bool:
+    try:
+        return math.isfinite(float(line))
+    except ValueError:
+        return False

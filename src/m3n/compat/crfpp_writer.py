@@ -60,7 +60,8 @@ def _patterns(templates: Templates) -> list[str]:
     for pattern, template in zip(templates.patterns, templates.parsed, strict=True):
         forms = [column for _, column in template.macros if isinstance(column, str)]
         if forms:
-            raise ExportError(f"template {pattern!r} asks for the form {forms[0]!r} of a column, which CRF++ has not")
+            number, _, form = forms[0].partition(":")
+            raise ExportError(f"template {pattern!r} asks for the form {form!r} of column {number}; CRF++ has no forms")
     return [
         pattern if template.pair or pattern.startswith("U") else f"U{pattern}"
         for pattern, template in zip(templates.patterns, templates.parsed, strict=True)

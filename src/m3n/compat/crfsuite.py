@@ -132,7 +132,7 @@ class _Reader:
         if not self.section:
             self._open(number, line)
         elif line == "}":
-            self._close()
+            self._close(number)
         elif self.section in ("LABELS", "ATTRIBUTES"):
             self._add_name(number, line)
         elif self.section != "FILEHEADER":
@@ -153,12 +153,16 @@ class _Reader:
         elif line.strip():
             raise ImportedModelError.at(self.name, number, f"{line!r:.60} is no part of a CRFsuite dump")
 
-    def _close(self) -> None:
+    def _close(self, number: int) -> None:
         if self.pending:
             self._complain()
         self.section = ""
         self.labels = {label: k for k, label in enumerate(self.found.labels)}
         self.attributes = {attribute: k for k, attribute in enumerate(self.found.attributes)}
+        for numbers, names in ((self.labels, self.found.labels), (self.attributes, self.found.attributes)):
+            if len(numbers) < len(names):
+                twice = next(name for k, name in enumerate(names) if numbers[name] != k)
+                raise ImportedModelError.at(self.name, number, f"the name {twice!r:.60} comes twice; write it again")
 
     def _add_name(self, number: int, line: str) -> None:
         names = self.found.labels if self.section == "LABELS" else self.found.attributes
@@ -248,15 +252,26 @@ def parse_binary(content: bytes, name: str) -> Weights:
         Its name, for errors.
     """
     try:
-        _, size, kind, _, _, labels, attributes, features, at_labels, at_attributes, _, _ = HEADER.unpack_from(content)
-        if size > len(content) or kind != b"FOMC":
-            raise ValueError(f"it should have {size} bytes of type FOMC")
-        found = Weights(_names(content, at_labels, labels), _names(content, at_attributes, attributes))
-        count = struct.unpack_from("<I", content, features + 8)[0]
-        table = np.frombuffer(content, FEATURE, count, features + 12)
+        return _parsed(content)
     except (struct.error, ValueError) as error:
         message = f"{name} is damaged or incomplete ({error}); copy or train the model again"
         raise ImportedModelError(message) from None
+
+
+def _parsed(content: bytes) -> Weights:
+    _, size, kind, _, _, labels, attributes, features, at_labels, at_attributes, _, _ = HEADER.unpack_from(content)
+    if size > len(content) or kind != b"FOMC":
+        raise ValueError(f"it should have {size} bytes of type FOMC")
+    found = Weights(_names(content, at_labels, labels), _names(content, at_attributes, attributes))
+    magic, _, count = struct.unpack_from("<4sII", content, features)
+    if magic != b"FEAT":
+        raise ValueError("the weights are missing")
+    table = np.frombuffer(content, FEATURE, count, features + 12)
+    sources = np.where(table["kind"] == TRANSITION, labels, attributes)
+    if ((table["kind"] > TRANSITION) | (table["source"] >= sources) | (table["target"] >= labels)).any():
+        raise ValueError("a weight belongs to no label or attribute")
+    if not np.isfinite(table["weight"]).all():
+        raise ValueError("a weight is no finite number")
     for role, source, target, weight in table.tolist():
         (found.transitions if role == TRANSITION else found.states).append((source, target, weight))
     return found
@@ -267,8 +282,17 @@ def _names(content: bytes, begin: int, count: int) -> list[str]:
     magic, _, _, _, size, table = struct.unpack_from("<4s5I", content, begin)
     if magic != b"CQDB" or size < count:
         raise ValueError("a table of names is missing")
-    names = []
-    for place in struct.unpack_from(f"<{count}I", content, begin + table):
-        length = struct.unpack_from("<I", content, begin + place + 4)[0]
-        names.append(content[begin + place + 8 : begin + place + 7 + length].decode())  # without the final 0
+    places = struct.unpack_from(f"<{count}I", content, begin + table)
+    names = [_name(content, begin + place, number) for number, place in enumerate(places)]
+    if len(set(names)) < count:
+        raise ValueError("a name comes twice")
     return names
+
+
+def _name(content: bytes, place: int, number: int) -> str:
+    """The name in a record."""
+    found, length = struct.unpack_from("<II", content, place)
+    text = content[place + 8 : place + 8 + length]
+    if found != number or len(text) < length or not text.endswith(b"\0"):
+        raise ValueError(f"name {number} is missing")
+    return text[:-1].decode()

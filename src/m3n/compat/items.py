@@ -37,7 +37,7 @@ class ItemSequence:
             try:
                 self._tokens.append(list(_pairs(token)))
             except (TypeError, ValueError) as error:
-                raise type(error)(f"position {t}: {error}") from None
+                raise _placed(error, f"position {t}: ") from None
 
     def items(self) -> list[dict[str, float]]:
         """For every token a dict from attribute to weight, the last one if an attribute comes twice."""
@@ -105,7 +105,12 @@ def _counted(sequences: Iterable[Any]) -> Iterator[list[dict[str, float]]]:
         try:
             yield ItemSequence(xseq).counted()
         except (TypeError, ValueError) as error:
-            raise type(error)(f"sequence {i}, {error}") from None
+            raise _placed(error, f"sequence {i}, ") from None
+
+
+def _placed(error: TypeError | ValueError, place: str) -> TypeError | ValueError:
+    """An error that begins with the place where it is; bytes that are not UTF-8 make an error of another kind."""
+    return (TypeError if isinstance(error, TypeError) else ValueError)(f"{place}{error}")
 
 
 def plain_labels(yseq: Any) -> Any:

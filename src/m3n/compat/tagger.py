@@ -8,6 +8,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from m3n.compat.conversion import convert
 from m3n.compat.crfsuite import MAGIC, Weights, dump_of, parse_binary
 from m3n.compat.crfsuite_writer import VERSION, size_of
 from m3n.compat.exports import weights_of
+from m3n.compat.imported import ImportedModelError
 from m3n.compat.items import listed, plain_label, plain_labels, reading
 from m3n.estimators import SequenceTagger, load
+from m3n.io.files import DataFileError
 from m3n.io.model_file import ModelFileError
 
 
@@ -93,12 +96,17 @@ class Tagger:
         value : bytes
             The content of a file that ``open`` takes.
         """
+        if not isinstance(value, bytes):
+            raise TypeError(f"give the bytes of a model, not a {type(value).__name__}; open(path) takes a file")
         if value.startswith(MAGIC):
             return self._take(parse_binary(value, "the model").tagger())
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model")
             path.write_bytes(value)
-            return self._take(read_model(path))
+            try:
+                return self._take(read_model(path))
+            except DataFileError as error:
+                raise ImportedModelError(str(error).replace(os.fspath(path), "the model")) from None
 
     def close(self) -> None:
         """Forget the model; what needs one raises until ``open`` brings another."""
@@ -141,7 +149,7 @@ class Tagger:
         yseq : list of labels
             One per token.
         """
-        model, X, given = self.model, [self._current], plain_labels(yseq)
+        model, X, given = self.model, [self._current], list(plain_labels(yseq))
         if len(given) != len(self._current):
             raise ValueError(f"the sequence has {len(self._current)} tokens, but there are {len(given)} labels")
         for label in given:
@@ -162,7 +170,7 @@ class Tagger:
         pos : int
             Where.
         """
-        label, length = self._number(plain_label(y)), len(self._current)
+        label, length, pos = self._number(plain_label(y)), len(self._current), index(pos)
         if not 0 <= pos < length:
             raise ValueError(f"the sequence has {length} tokens; there is no position {pos}")
         return float(self._marginals[pos, label])

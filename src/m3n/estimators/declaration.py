@@ -104,8 +104,14 @@ class Estimator(Requester):
         return {name: value for name, value in params.items() if not _same(value, signature[name].default)}
 
     @property
+    def _holder(self) -> Any:
+        """The estimator that has the weights: this one, unless it wraps another."""
+        return self
+
+    @property
     def _fitted(self) -> bool:
-        return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
+        known = reversed(vars(self))  # what fit has learnt came last
+        return any(name.endswith("_") and not name.startswith("_") for name in known)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

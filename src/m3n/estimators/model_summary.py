@@ -33,20 +33,21 @@ def summary(model: Any) -> dict[str, Any]:
         and the ``version`` of m3n that trained it. What a model does not know is None.
     """
     model._check_fitted()
-    arrays = list(weight_arrays(model))
-    certificate, trace = getattr(model, "certificate_", None), getattr(model, "trace_", None)
-    status, origin = getattr(model, "status_", None), getattr(model, "origin_", {})
+    held = model._holder
+    arrays = list(weight_arrays(held))
+    certificate, trace = getattr(held, "certificate_", None), getattr(held, "trace_", None)
+    status, origin = getattr(held, "status_", None), getattr(held, "origin_", {})
     return {
         "kind": type(model).__name__,
-        "labels": model.classes_.tolist(),
-        "attributes": int(model.n_features_in_),
-        "weights": count_weights(model),
+        "labels": held.classes_.tolist(),
+        "attributes": int(held.n_features_in_),
+        "weights": count_weights(held),
         "nonzero_weights": sum(int(np.count_nonzero(stored(array)[0])) for array in arrays),
         "bytes": sum(part.nbytes for array in arrays for part in stored(array)),
-        "support": getattr(getattr(model, "kernel_model_", None), "size", None),
-        "objective": model.objective,
+        "support": getattr(getattr(held, "kernel_model_", None), "size", None),
+        "objective": held.objective,
         "solver": origin.get("solver"),
-        "lam": _plain(getattr(model, "lam_", None)),
+        "lam": _plain(getattr(held, "lam_", None)),
         "certificate": None if certificate is None else _bounds(certificate),
         "status": None if status is None else str(status),
         "passes": float(trace[-1].passes) if trace else None,
@@ -73,6 +74,7 @@ def top_weights(model: Any, k: int = 10) -> dict[Any, list[tuple[str, float]]]:
         above 0, then at most k below 0. An attribute of an array is called ``x0``, ``x1`` and so on.
     """
     model._check_fitted()
+    model = model._holder
     if not (isinstance(k, (int, np.integer)) and k > 0):
         raise ValueError(f"k must be a positive whole number, got {k!r}")
     if not model._linear:

@@ -47,7 +47,7 @@ def estimator_page(model: Any) -> str:
     facts = summary(model)
     pieces = [f"<p>{escape(certificate_in_words(facts))}</p>", _facts(_sizes(facts))]
     pieces.append(_details("Parameters that differ from the defaults", params))
-    if model._linear and model._has_names:
+    if model._holder._linear and model._holder._has_names:
         pieces.append(_details("Largest weights of every label", _weights(model)))
     return _page(title, *pieces)
 

@@ -9,7 +9,7 @@ left to the caller, who can say where they are.
 
 With a separator, the vocabulary holds joined texts, and a text with several separators can be divided in several ways.
 Pairs are therefore added name by name, when a name occurs for the first time: all texts that begin with it stand next
-to each other in a sorted list.
+to each other in a sorted list. Values that are collections are opened first (``nested``).
 """
 
 from __future__ import annotations
@@ -21,10 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from m3n.features.nested import JoinedNames, Opened
+from m3n.packed.ragged import running_sum
+
 Attribute = str | tuple[str, str]
 Item = tuple[Any, Any]
 UNSEEN, NOTHING = -1, -2
 TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
+COLLECTIONS = frozenset((list, tuple, set, frozenset))
+MOST_STRANGERS = 10_000  # names without attributes that are remembered as such
 
 
 class Found(NamedTuple):
@@ -36,10 +41,13 @@ class Found(NamedTuple):
         Where each stands, negative where that is nowhere.
     weights : array or None
         The weight of each; None: they are all 1.
+    ends : array of int (tokens + 1,)
+        Token t has the attributes ends[t] to ends[t + 1].
     """
 
     columns: np.ndarray
     weights: np.ndarray | None
+    ends: np.ndarray
 
 
 class Lookup:
@@ -58,80 +66,115 @@ class Lookup:
         self.size = len(vocabulary)
         self._pairs: dict[Item, int] = {}
         self._names: set[str] = set()  # whose pairs are in the table
+        self._strangers: set[str] = set()  # names that have none
         self._texts: list[str] | None = None  # sorted, where they are joined
         if separator is None:
             self._divide()
+        else:
+            self._joined = JoinedNames("", separator)
 
     def find(self, tokens: list[Any]) -> Found | None:
-        """The columns of plain lists of strings, or of plain dicts; None if they are anything else."""
+        """The columns of plain collections of strings, or of plain dicts; None if they are anything else."""
         kinds = set(map(type, tokens))
         try:
             if kinds <= {dict}:
                 return self._of_dicts(tokens)
-            return self._of_lists(tokens) if kinds <= {list, tuple} else None
+            return self._of_collections(tokens) if kinds <= COLLECTIONS else None
         except TypeError:  # an unhashable value
             return None
 
-    def _of_lists(self, tokens: list[Any]) -> Found | None:
+    def _of_collections(self, tokens: list[Any]) -> Found | None:
         columns = _numbered(self.vocabulary.get, chain.from_iterable(tokens))
         unseen = compress(chain.from_iterable(tokens), (columns == UNSEEN).tolist())
-        return Found(columns, None) if set(map(type, unseen)) <= {str} else None
+        return Found(columns, None, running_sum(tokens)) if set(map(type, unseen)) <= {str} else None
 
     def _of_dicts(self, tokens: list[dict[Any, Any]]) -> Found | None:
-        columns = _numbered(self._pairs.get, _items(tokens), sum(map(len, tokens)))
-        missed = (columns == UNSEEN).tolist()
-        items = list(compress(_items(tokens), missed))
-        if not items:
-            return Found(columns, None)
-        names, values = zip(*items, strict=True)
-        if not set(map(type, names)) <= {str}:
-            return None
-        if self.separator is not None and sum(map(self._learn, set(names) - self._names)):
-            columns[missed] = _numbered(self._pairs.get, items)
-        return self._with_numbers(columns, missed, names, values)
+        ends, items = running_sum(tokens), chain.from_iterable(map(dict.items, tokens))
+        try:
+            return self._of_items(items, chain.from_iterable(tokens), _values(tokens), ends)
+        except TypeError:  # an unhashable value, which may be a collection
+            return None if self.separator is None else self._of_nested(tokens)
 
-    def _with_numbers(self, columns: np.ndarray, missed: list[bool], names: Any, values: Any) -> Found | None:
-        """Texts that were missed are unseen; numbers are weights of their names."""
+    def _of_items(
+        self, items: Iterable[Item], names: Iterable[Any], values: Iterable[Any], ends: np.ndarray
+    ) -> Found | None:
+        """The columns of names with values, which are read separately only if something is not found."""
+        columns = _numbered(self._pairs.get, items, int(ends[-1]))
+        missed = columns == UNSEEN
+        if not missed.any():
+            return Found(columns, None, ends)
+        chosen = missed.tobytes()
+        names, values = list(compress(names, chosen)), list(compress(values, chosen))  # pairs would wake the collector
+        distinct = set(names)
+        if not set(map(type, distinct)) <= {str}:
+            return None
+        if self.separator is not None and self._learn(distinct):
+            columns[missed] = _numbered(self._pairs.get, zip(names, values, strict=True))
+        weights = self._weights(columns, missed, names, values)
+        return None if weights is None else Found(columns, weights if weights.size else None, ends)
+
+    def _weights(
+        self, columns: np.ndarray, missed: np.ndarray, names: list[str], values: list[Any]
+    ) -> np.ndarray | None:
+        """Weights of attributes, none if all are 1, where numbers are those of their names; None for a mistake.
+
+        Texts that were missed are unseen.
+        """
         roles = {kind: role_of(kind) for kind in set(map(type, values))}
-        if set(roles.values()) <= {TEXT, FLAG}:
-            return Found(columns, None)
         if MISTAKE in roles.values():
             return None
-        chosen = [roles[type(value)] == NUMBER for value in values]
-        places = np.flatnonzero(missed)[chosen]
+        kinds = {kind for kind, role in roles.items() if role == NUMBER}
+        if not kinds:
+            return np.empty(0)
+        chosen = bytes(map(kinds.__contains__, map(type, values)))
+        places = np.flatnonzero(missed)[np.frombuffer(chosen, bool)]
         weights = np.ones(len(columns))
-        weights[places] = list(compress(values, chosen))
-        columns[places] = _numbered(self.vocabulary.get, compress(names, chosen))
-        return Found(columns, weights) if np.isfinite(weights).all() else None
+        weights[places] = np.fromiter(compress(values, chosen), np.float64, len(places))
+        columns[places] = _numbered(self.vocabulary.get, compress(names, chosen), len(places))
+        return weights if np.isfinite(weights).all() else None
+
+    def _of_nested(self, tokens: list[dict[Any, Any]]) -> Found | None:
+        """Dicts some of whose values are collections; a ``TypeError`` says that there is something else."""
+        opened, ends = Opened(), [0]
+        for token in tokens:
+            opened.add(token, self._joined)
+            ends.append(len(opened.names))
+        names, values = opened.names, opened.values
+        if not opened.kinds <= {str}:
+            return None
+        return self._of_items(zip(names, values, strict=True), names, values, np.array(ends))
 
     def _divide(self) -> None:
         """The table of a vocabulary that keeps names and values apart."""
         for attribute, column in self.vocabulary.items():
-            if isinstance(attribute, str):
-                self._add(attribute, True, column)
-            else:
-                self._add(*attribute, column)
+            name, value = (attribute, True) if isinstance(attribute, str) else attribute
+            self._pairs |= {(name, value): column, (name, False): NOTHING, (name, None): NOTHING}
 
-    def _learn(self, name: str) -> bool:
-        """Add the pairs of a name to the table of joined texts; whether there are any."""
+    def _learn(self, names: set[str]) -> bool:
+        """Add the pairs of names to the table of joined texts; whether there are any."""
+        new = names - self._names - self._strangers
+        for name in new:
+            pairs: dict[Item, int] = {(name, text): column for text, column in self._behind(name)}
+            if name in self.vocabulary:
+                pairs[name, True] = self.vocabulary[name]
+            if pairs:
+                self._pairs |= pairs | {(name, False): NOTHING, (name, None): NOTHING}
+                self._names.add(name)  # not before its pairs are there: other threads may be looking
+        if len(self._strangers) < MOST_STRANGERS:
+            self._strangers |= new - self._names
+        return not new.isdisjoint(self._names)
+
+    def _behind(self, name: str) -> Iterator[tuple[str, int]]:
+        """The texts that stand behind a name, with their columns."""
         assert self.separator is not None
         if self._texts is None:
             self._texts = sorted(self.vocabulary)  # type: ignore[arg-type]
-        begin, column = name + self.separator, self.vocabulary.get(name)
-        if column is not None:
-            self._add(name, True, column)
+        begin = name + self.separator
         k = bisect_left(self._texts, begin)
         while k < len(self._texts) and self._texts[k].startswith(begin):
             text = self._texts[k]
-            self._add(name, text[len(begin) :], self.vocabulary[text])
+            yield text[len(begin) :], self.vocabulary[text]
             k += 1
-        return name in self._names
-
-    def _add(self, name: str, value: Any, column: int) -> None:
-        if name not in self._names:
-            self._pairs[name, False] = self._pairs[name, None] = NOTHING
-            self._names.add(name)
-        self._pairs[name, value] = column
 
 
 def role_of(kind: type) -> int:
@@ -143,8 +186,8 @@ def role_of(kind: type) -> int:
     return NUMBER if issubclass(kind, (int, float, np.integer, np.floating)) else MISTAKE
 
 
-def _items(tokens: list[dict[Any, Any]]) -> Iterator[Item]:
-    return chain.from_iterable(map(dict.items, tokens))
+def _values(tokens: list[dict[Any, Any]]) -> Iterator[Any]:
+    return chain.from_iterable(map(dict.values, tokens))
 
 
 def _numbered(get: Callable[..., int], attributes: Iterable[Any], count: int = -1) -> np.ndarray:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from m3n.features.lookup import FLAG, MISTAKE, NUMBER, TEXT, UNSEEN, Attribute, Lookup, role_of
+from m3n.features.lookup import FLAG, MISTAKE, NUMBER, TEXT, UNSEEN, Attribute, Found, Lookup, role_of
 from m3n.io.matrices import csr
 from m3n.packed.ragged import running_sum
 
@@ -100,13 +100,12 @@ class AttributeVectorizer:
         joined = _Joined(self.separator, lambda text: get(text, UNSEEN))
         return _rows(sequences, partial(map, joined.number), width, self.separator)
 
-    def find(self, tokens: list[Any]) -> tuple[np.ndarray, np.ndarray | None, np.ndarray] | None:
+    def find(self, tokens: list[Any]) -> Found | None:
         """The columns of the attributes of plain tokens, negative for unseen ones; their weights; where tokens end.
 
         Weights that are all 1 are None, and so is everything if tokens are not all plain dicts or lists of strings.
         """
-        found = self._table().find(tokens)
-        return None if found is None else (*found, running_sum(tokens))
+        return self._table().find(tokens)
 
     def _table(self) -> Lookup:
         """The table of the vocabulary, made when it is first needed."""

@@ -6,8 +6,8 @@ python-crfsuite names them, weights only for what occurs unless more is asked fo
 
 What differs:
 
-- ``predict`` and ``predict_marginals`` return a list of lists. The original returns an array of lists, which becomes a
-  2-D array of labels if all sequences are equally long.
+- ``predict`` and ``predict_marginals`` return a list of lists, which is compared as an array is. The original returns
+  an array of lists, which becomes a 2-D array of labels if all sequences are equally long.
 - ``algorithm="ap"``, "pa" and "arow" have no objective; a max-margin network is trained instead, with a warning.
 - There is no temporary file until ``modelfile.name`` is asked for. ``model_filename`` is written in m3n's format if its
   name ends in ``.m3n``, else in CRFsuite's.
@@ -30,6 +30,7 @@ from m3n.compat.crf_training import Task, algorithm_of, plan_of
 from m3n.compat.crfsuite_writer import model_bytes
 from m3n.compat.exports import export, weights_of
 from m3n.compat.items import listed, plain_labels, reading
+from m3n.compat.sklearn_crfsuite.answers import Answers
 from m3n.compat.sklearn_crfsuite.model_file import ModelFile
 from m3n.compat.tagger import ModelInfo, Tagger, read_model
 from m3n.compat.trainer_parameters import EVERYONE, PARAMETERS
@@ -39,7 +40,6 @@ from m3n.estimators import SequenceTagger
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.inputs import share_right
 from m3n.estimators.notebook import estimator_page
-from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import history
 from m3n.io.files import check_writable
 from m3n.run.certificate import Certificate, Record
@@ -136,11 +136,12 @@ class CRF(Declared):
 
     model_: SequenceTagger = learnt()
     training_log_: TrainingLog | None = None
+    _has_weights = True
     _tagger: Tagger | None = None
     _modelfile: ModelFile | None = None
 
     def _repr_html_(self) -> str:
-        """For notebooks: the parameters."""
+        """For notebooks: the parameters and, once fitted, certificate and weights."""
         return estimator_page(self)
 
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
@@ -214,7 +215,7 @@ class CRF(Declared):
         list of lists
             One list of labels per sequence.
         """
-        return Predictions(_filled(X, self._trained().predict))
+        return Answers(_filled(X, self._trained().predict))
 
     def predict_single(self, xseq: Any) -> list[Any]:
         """The best labels of one sequence.
@@ -237,7 +238,7 @@ class CRF(Declared):
         model = self._trained()
         labels = model.classes_.tolist()
         arrays = _filled(X, model.predict_marginals)
-        return [[dict(zip(labels, row, strict=True)) for row in np.asarray(array).tolist()] for array in arrays]
+        return Answers([dict(zip(labels, row, strict=True)) for row in np.asarray(array).tolist()] for array in arrays)
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
         """The probability of every label at every position of one sequence.
@@ -327,7 +328,15 @@ class CRF(Declared):
         return {name: value for name, value in vars(self).items() if name not in ("_tagger", "_modelfile")}
 
     def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted
+
+    @property
+    def _fitted(self) -> bool:
         return self._known() is not None
+
+    @property
+    def _holder(self) -> SequenceTagger:
+        return self.model_
 
     @property
     def _info(self) -> ModelInfo | None:
@@ -340,8 +349,7 @@ class CRF(Declared):
         return vars(self).get("model_")
 
     def _trained(self) -> SequenceTagger:
-        if self._known() is None:
-            self._check_fitted()
+        self._check_fitted()
         return self.model_
 
 
