@@ -97,7 +97,7 @@ def test_a_regulariser_that_is_too_strong_is_remarked():
     assert "The model gives every token the label" not in trained().output
     strong = "lam = 50 is 2,000/n: so strong a regulariser leaves small weights. --lam 5/n divides by the number of"
     assert strong in m3n_("train", "train.txt", "-m", "model.m3n", "--lam", 50, "--jobs", 1).output
-    write("train.txt", "".join("the O\n" * 9 + f"dog{k} B-X\n\n" for k in range(40)))
+    write("train.txt", "".join("the O\n" * 5 + f"dog{k} B-X\n" + "the O\n" * 5 + "\n" for k in range(40)))
     write("template", "U0:%x[0,0]\n")
     given = ["train", "train.txt", "-m", "model.m3n", "-t", "template", "--lam", 5, "--jobs", 1]
     remark = "The model gives every token the label O. lam = 5 is 200/n, too strong a regulariser; try --lam 5/n."

@@ -1,6 +1,6 @@
 """Temperatures against a search of our own on enumerated outputs, and against what probabilities should be."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def enumerated(tagger, X, y, temperature):
         outputs = list(product(range(3), repeat=len(gold)))
         node, table = x @ tagger.coef_, tagger.transitions_
         scores = [
-            sum(node[t, k] for t, k in enumerate(o)) + sum(table[a, b] for a, b in zip(o, o[1:], strict=False))
+            sum(node[t, k] for t, k in enumerate(o)) + sum(table[a, b] for a, b in pairwise(o))
             + tagger.start_[o[0]] + tagger.end_[o[-1]]
             for o in outputs
         ]  # fmt: skip
