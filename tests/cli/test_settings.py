@@ -1,3 +1,4 @@
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +47,9 @@ def test_solvers_with_settings():
     "text, message",
     [
         ("sgd", "unknown solver 'sgd'; choose from .*excessive_gap"),
+        ("no.such.Solver", "there is no solver 'no.such.Solver': No module named 'no'"),
+        ("tests.tiny.Solver", "there is no solver 'tests.tiny.Solver': module 'tests.tiny' has no attribute"),
+        ("pathlib.Path", "pathlib.Path is not a class that derives from m3n.solvers.Solver"),
         ("excessive_gap:speed=3", "excessive_gap has no setting 'speed'; it has schedule, center"),
         ("excessive_gap:memory", "excessive_gap: write memory=VALUE"),
         ("excessive_gap:memory=many", "excessive_gap: memory must be int or none, got 'many'"),
@@ -111,3 +115,16 @@ def test_settings_that_are_objects():
         parse_solver("block_frank_wolfe:move=sideways")
     with pytest.raises(ValueError, match=r"cache must be plane_cache or none, got 'plane_cache\(many\)'"):
         parse_solver("block_frank_wolfe:cache=plane_cache(many)")
+
+
+def test_a_solver_of_ones_own_is_named_by_its_module_and_class(tmp_path, monkeypatch):
+    (tmp_path / "my_solvers.py").write_text(
+        "from dataclasses import dataclass\nfrom m3n.solvers import BMRM\n"
+        "@dataclass(frozen=True)\nclass Mine(BMRM):\n    patience: int = 3\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    path = list(sys.path)
+    solver = parse_solver("my_solvers.Mine:patience=5")
+    assert type(solver).__module__ == "my_solvers"
+    assert solver.patience == 5
+    assert sys.path == path

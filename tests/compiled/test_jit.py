@@ -5,6 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from m3n.compiled import ahead, store
 from m3n.compiled.jit import borrowing, compiled, inner
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_block import ChainSpace
+from m3n.compiled.progress import clock
 from m3n.compiled.ship import baseline_environment
 from m3n.compiled.signatures import text_of, types_of
 from m3n.compiled.sweeps.sequential import sweep
@@ -120,11 +122,38 @@ def test_a_read_only_installation_uses_the_users_folder(probe, tmp_path):
     assert len(files(home)) == 1
 
 
-def test_without_any_folder_it_compiles_and_says_so(probe):
+NO_HOME = {"HOME": "/dev/null", "XDG_CACHE_HOME": "/dev/null"}
+
+
+def test_without_a_home_the_temporary_files_take_it_with_one_warning(probe, tmp_path):
     (probe / "__pycache__").write_text("")
-    value, count, logged = run(probe, HOME="/dev/null", XDG_CACHE_HOME="/dev/null")
+    settings = NO_HOME | {"TMPDIR": str(tmp_path)}
+    value, count, logged = run(probe, **settings)
+    (private,) = tmp_path.glob("m3n*")
     assert (value, count) == (4.0, 1)
-    assert "set M3N_KERNEL_CACHE to a folder that can be written" in logged
+    (warned,) = (line for line in logged.splitlines() if "WARNING" in line)
+    assert f"kept in {private}" in warned
+    assert "set M3N_KERNEL_CACHE to a folder that can be written" in warned
+    assert private.stat().st_mode & 0o077 == 0
+    assert len(files(private)) == 1
+    assert run(probe, **settings)[:2] == (4.0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="temporary files are every user's own here")
+@pytest.mark.parametrize("trap", ["writable", "link"])
+def test_machine_code_of_others_is_not_taken(trap, probe, tmp_path):
+    (probe / "__pycache__").write_text("")
+    private, other = tmp_path / f"m3n-{os.getuid()}", tmp_path / "other"
+    other.mkdir()
+    if trap == "link":
+        private.symlink_to(other)
+    else:
+        private.mkdir()
+        private.chmod(0o777)
+    value, count, logged = run(probe, **NO_HOME, TMPDIR=str(tmp_path))
+    assert (value, count) == (4.0, 1)
+    assert "every process compiles for itself; set M3N_KERNEL_CACHE" in logged
+    assert not files(tmp_path / private.name)
 
 
 def test_the_cache_can_be_named_and_switched_off(probe, tmp_path):
@@ -306,3 +335,16 @@ def test_shipped_machine_code_fits_without_compiling(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(package), **off}
     done = subprocess.run([sys.executable, "-c", stale], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "None"  # changed source: no old machine code
+
+
+def test_the_clock_stands_still_while_something_is_compiled():
+    @compiled
+    def doubled(x):
+        return 2.0 * x
+
+    begin, working = time.perf_counter(), clock()
+    assert doubled(1.5) == 3.0
+    elapsed, worked = time.perf_counter() - begin, clock() - working
+    assert 0.0 <= worked < elapsed / 2
+    time.sleep(0.02)
+    assert clock() - working >= worked + 0.02

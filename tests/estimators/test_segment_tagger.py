@@ -157,7 +157,7 @@ def test_certificate_from_scratch():
         [(b, e, names.index(label)) for b, e, label in filled(given, length, "O")]
         for given, length in zip(y, lengths, strict=True)
     ])  # fmt: skip
-    _, theta, _ = model._scores(X)
+    _, (_, theta, _) = model._scores(X)
     labels, risk = structure.labels_of(gold), 0.0
     for i in range(len(X)):
         alone, rows = structure.select(np.array([i]))

@@ -9,6 +9,7 @@ from scipy.optimize import nnls
 from m3n import MissingOracle, WrongObjective, minimize
 from m3n.checks import check_problem
 from m3n.losses import PartLoss
+from m3n.problem import Objective
 from m3n.solvers import (
     BY_NAME,
     LBFGS,
@@ -20,6 +21,7 @@ from m3n.solvers import (
     Subgradient,
     choose,
 )
+from m3n.solvers.sequential_state import dense
 from m3n.structures import AlignmentChain, Matching, OneToMany
 from tests.problem.test_blocks import all_best, both
 from tests.structures.agreement import check_blocks, check_parts, weights_count_examples
@@ -62,7 +64,10 @@ SOME = {
 }
 
 
-@pytest.mark.parametrize(("solver", "name"), [(solver, name) for name, some in SOME.items() for solver in some])
+SOLVED = [(solver, name) for name, some in SOME.items() for solver in some]
+
+
+@pytest.mark.parametrize(("solver", "name"), SOLVED)
 def test_solvers_find_the_optimum(solver, name):
     known, best = optimum_of(name)
     result = minimize(problem_of(name), SOLVERS[solver], tol=1e-2, max_passes=4000)
@@ -73,6 +78,46 @@ def test_solvers_find_the_optimum(solver, name):
         assert found.primal - best < 1e-2
     else:
         assert found.gap <= 1e-2
+
+
+@pytest.fixture
+def dual_points(monkeypatch):
+    """All u and b whose D is asked for, by that."""
+    original, asked = Objective.dual, {}
+
+    def noted(self, u, offset):
+        value = original(self, u, offset)
+        asked[value] = np.array(u), offset
+        return value
+
+    monkeypatch.setattr(Objective, "dual", noted)
+    return asked
+
+
+@pytest.mark.parametrize(("solver", "name"), [pair for pair in SOLVED if pair[0] != "subgradient"])
+def test_dual_values_belong_to_distributions_over_outputs(solver, name, dual_points):
+    """The certified D computed anew: of an alpha with the features and the loss of the solver's dual point."""
+    problem, (known, _) = problem_of(name), optimum_of(name)
+    result = minimize(problem, SOLVERS[solver], tol=1e-2, max_passes=4000)
+    if isinstance(result.solver, SequentialDual):
+        best = result.state.hull.best
+        dual_points[result.state.dual] = dense(problem.dim, result.state.support, best.u), best.b
+    u, loss = dual_points[result.certificate.dual]
+    alpha = mixture(known, problem.lam * u, loss)
+    assert alpha.sum() == pytest.approx(1.0)
+    assert known.dual(alpha) == pytest.approx(result.certificate.dual, abs=1e-7)
+    assert known.primal(result.w) - known.dual(alpha) == pytest.approx(result.certificate.gap, abs=1e-7)
+
+
+def mixture(known, vector, loss):
+    """Weights of all outputs, those of an example adding up to 1/n, with these mean features and this loss."""
+    n = known.problem.n
+    sums = (known.owner == np.arange(n)[:, None]).astype(float)
+    alpha, distance = nnls(
+        np.vstack([known.psi.T, known.ell, sums]), np.concatenate([vector, [loss], np.full(n, 1.0 / n)])
+    )
+    assert distance < 1e-9
+    return alpha
 
 
 def test_who_trains_matchings():
@@ -173,10 +218,7 @@ def test_smoothed_answers_are_dual_points(name, mu, random):
     """A distribution over outputs has the features and the loss of the answer, and so its D."""
     problem, (known, _) = problem_of(name), optimum_of(name)
     answer = problem.soft(random.normal(size=problem.dim), mu)
-    sums = (known.owner == np.arange(problem.n)[:, None]).astype(float)
-    wanted = np.concatenate([answer.vector, [answer.loss], np.full(problem.n, 1.0 / problem.n)])
-    alpha, distance = nnls(np.vstack([known.psi.T, known.ell, sums]), wanted)
-    assert distance < 1e-9
+    alpha = mixture(known, answer.vector, answer.loss)
     assert problem.dual(answer.vector / problem.lam, answer.loss) == pytest.approx(known.dual(alpha), abs=1e-7)
 
 

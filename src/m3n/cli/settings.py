@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from itertools import chain
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -21,7 +24,8 @@ def parse_solver(text: str) -> Solver[Any]:
     """A solver from ``name`` or ``name:setting=value,setting=value``.
 
     A setting that is a small object is written by its name, with whole numbers in parentheses where it has some:
-    ``block_frank_wolfe:move=pairwise,cache=plane_cache(10)``.
+    ``block_frank_wolfe:move=pairwise,cache=plane_cache(10)``. A solver of one's own is named by its module and class,
+    ``my_solvers.FrankWolfe``; the module is looked for in the working directory, too.
 
     Parameters
     ----------
@@ -29,14 +33,30 @@ def parse_solver(text: str) -> Solver[Any]:
         What was typed.
     """
     name, _, rest = text.partition(":")
-    if name not in BY_NAME:
-        raise ValueError(f"unknown solver {name!r}; choose from {', '.join(sorted(BY_NAME))}")
-    kind = BY_NAME[name]
+    kind = _foreign(name) if "." in name else BY_NAME.get(name)
+    if kind is None:
+        known = ", ".join(sorted(BY_NAME))
+        raise ValueError(f"unknown solver {name!r}; choose from {known}, or name your own as module.Class")
     settings = dict(_setting(kind, name, item) for item in rest.split(",") if item)
     try:
         return kind(**settings)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def _foreign(name: str) -> type[Solver[Any]]:
+    """A class of the user's, by module and name."""
+    module, _, attribute = name.rpartition(".")
+    sys.path.insert(0, os.getcwd())
+    try:
+        kind = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no solver {name!r}: {error}") from None
+    finally:
+        sys.path.remove(os.getcwd())
+    if not (isinstance(kind, type) and issubclass(kind, Solver)):
+        raise ValueError(f"{name} is not a class that derives from m3n.solvers.Solver")
+    return kind
 
 
 def parse_folds(text: str) -> list[int]:

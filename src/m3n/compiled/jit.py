@@ -120,7 +120,8 @@ class Compiled(_Ours):
 
     def _make(self, kinds: tuple[Any, ...], need: Need, wait: bool) -> None:
         if not self.kept:
-            super().compile(kinds)
+            with progress.measured():
+                super().compile(kinds)
             return
         with progress.compiling(need):
             while kinds not in self.overloads:

@@ -43,6 +43,8 @@ class Progress:
         If it is a list, all entry points that Python calls are added.
     describe : callable
         Makes the text of what is left.
+    seconds : float
+        How long this process has compiled so far, or waited for others that do.
     """
 
     def __init__(self) -> None:
@@ -50,6 +52,19 @@ class Progress:
         self.listeners: list[Callable[[str], None]] = []
         self.asked: list[Wanted] | None = None
         self.describe: Callable[[Sequence[Wanted]], str] = str
+        self.seconds = 0.0
+        self._depth = 0  # one compilation may begin others
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Around whatever is compilation."""
+        begin, self._depth = time.perf_counter(), self._depth + 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self.seconds += time.perf_counter() - begin
 
     @contextmanager
     def compiling(self, need: Wanted) -> Iterator[None]:
@@ -58,7 +73,8 @@ class Progress:
         self._tell()
         begin = time.perf_counter()
         try:
-            yield
+            with self.measured():
+                yield
         finally:
             self.expected.discard(need)
             log.debug("machine code of %s: %.2f s", need.name, time.perf_counter() - begin)
@@ -71,3 +87,8 @@ class Progress:
 
 
 progress = Progress()
+
+
+def clock() -> float:
+    """Seconds as ``time.perf_counter`` counts them, without those in which this process has compiled."""
+    return time.perf_counter() - progress.seconds

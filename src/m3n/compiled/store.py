@@ -9,7 +9,9 @@ Two places are looked at: the user's folder, with code for this very processor, 
 package, with code for every processor that has the features of a ``baseline``.
 
 ``M3N_KERNEL_CACHE`` names the user's folder, or switches it off if it is 0. Without it, ``NUMBA_CACHE_DIR`` is
-respected; else the folder of this package is taken, or the user's own cache where that cannot be written.
+respected; else the folder of this package is taken, or the user's own cache where that cannot be written, or a folder
+among the temporary files that nobody else can write. Machine code is executed, so a folder of somebody else is never
+taken there.
 """
 
 import hashlib
@@ -18,6 +20,7 @@ import os
 import pickle
 import platform
 import shutil
+import stat
 import sys
 import tempfile
 import uuid
@@ -143,19 +146,42 @@ def folder() -> Path | None:
     shared = os.environ.get("NUMBA_CACHE_DIR")
     chosen = Path(wish) if wish not in ("", "1") else Path(shared, "m3n") if shared else None
     for place in [inside, own] if chosen is None else [chosen]:
-        made = place / hashlib.sha256(versions().encode()).hexdigest()[:16]
-        try:
-            new = not made.is_dir()
-            made.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=made).close()
-        except OSError as error:
-            log.debug("machine code cannot be kept in %s: %s", place, error)
-            continue
-        if new:
-            _forget_old_versions(place)
+        if made := _made(place):
+            return made
+    remedy = "set M3N_KERNEL_CACHE to a folder that can be written"
+    if chosen is None and (made := _made(private := _temporary())):
+        log.warning("machine code is kept in %s, as neither the package nor a home can be written; %s", private, remedy)
         return made
-    log.info("machine code cannot be kept on disk; set M3N_KERNEL_CACHE to a folder that can be written")
+    log.warning("machine code cannot be kept on disk, so every process compiles for itself; %s", remedy)
     return None
+
+
+def _made(place: Path) -> Path | None:
+    """The folder of this version, which can be written; None if it cannot."""
+    made = place / hashlib.sha256(versions().encode()).hexdigest()[:16]
+    try:
+        new = not made.is_dir()
+        made.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=made).close()
+    except OSError as error:
+        log.debug("machine code cannot be kept in %s: %s", place, error)
+        return None
+    if new:
+        _forget_old_versions(place)
+    return made
+
+
+def _temporary() -> Path:
+    """A folder among the temporary files that is this user's alone; one that cannot be made if it is not."""
+    user = os.getuid() if hasattr(os, "getuid") else None
+    place = Path(tempfile.gettempdir(), "m3n" if user is None else f"m3n-{user}")
+    with suppress(OSError):
+        place.mkdir(mode=0o700, exist_ok=True)
+        found = place.lstat()
+        if user is None or (stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o022):
+            return place
+    log.debug("%s is not this user's alone", place)
+    return Path(os.devnull)
 
 
 def _forget_old_versions(place: Path) -> None:

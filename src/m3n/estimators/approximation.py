@@ -109,7 +109,7 @@ def _predict(tagger: SequenceTagger, weights: dict[str, Any], inputs: Inputs) ->
         return np.empty(0, np.int64)
     other = copy.copy(tagger)
     vars(other).update(weights)
-    scored = other._scores_of(inputs, None, 0)
+    scored = other._scores_of(inputs, None, np.arange(len(inputs.lengths)))
     return scored.structure.hard(scored.theta, scored.threads)[1]
 
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from m3n.estimators.chains import Scored, check_temperature
-from m3n.estimators.inputs import flat_labels
+from m3n.estimators.inputs import Inputs, flat_labels
 
 LEAST, MOST = 1e-2, 1e2  # temperatures that are tried
 PRECISION = 1e-3  # of log T: a thousandth of T
@@ -32,6 +32,7 @@ class Calibrated(ABC):
     """A tagger whose probabilities have a temperature of their own."""
 
     classes_: np.ndarray
+    reader_: Any
     temperature_: float
 
     def calibrate_temperature(self, X: Any, y: Any) -> Self:
@@ -77,14 +78,19 @@ class Calibrated(ABC):
 
     def _held_out(self, X: Any, y: Any) -> tuple[list[Scored], np.ndarray]:
         """Sequences with their scores, and the numbers of the right labels."""
-        pieces = list(self._scored(X, None))
-        if not pieces:
+        self._check_fitted()
+        inputs = self.reader_.read(X)
+        if not inputs.lengths.any():
             raise ValueError("X is empty: there is nothing to calibrate on")
-        lengths = np.concatenate([np.diff(piece.structure.offsets) for piece in pieces])
-        return pieces, numbers_of(flat_labels(y, lengths), self.classes_.tolist())
+        right = numbers_of(flat_labels(y, inputs.lengths), self.classes_.tolist())
+        return list(self._scored(inputs, None)), right
 
     @abstractmethod
-    def _scored(self, X: Any, fixed: Any) -> Iterator[Scored]:
+    def _check_fitted(self) -> None:
+        """Refuse to go on before ``fit``."""
+
+    @abstractmethod
+    def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
         """Sequences with their scores, as many at a time as memory should hold."""
 
 

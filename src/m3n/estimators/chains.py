@@ -117,8 +117,8 @@ class Scored:
         The number of the label that is given at a position, or FREE.
     threads : Threads
         Who works.
-    first : int
-        The number of the first sequence, for messages.
+    numbers : array of int (sequences,)
+        The numbers of the sequences among all, for messages.
     """
 
     structure: Chain
@@ -126,7 +126,7 @@ class Scored:
     classes: np.ndarray
     fixed: np.ndarray | None
     threads: Threads
-    first: int = 0
+    numbers: np.ndarray
 
     def __post_init__(self) -> None:
         self._pin(self.theta[0])
@@ -189,7 +189,7 @@ class Scored:
             low, high = self.structure.offsets[i : i + 2]
             fixed = np.full(high - low, FREE) if self.fixed is None else self.fixed[low:high]
             raise ValueError(
-                f"sequence {self.first + i}, {_obstacle(self.structure.masks, fixed, self.classes.tolist())}"
+                f"sequence {self.numbers[i]}, {_obstacle(self.structure.masks, fixed, self.classes.tolist())}"
             )
 
 
@@ -278,7 +278,7 @@ def _of_scheme(name: str, names: list[Any], labels: list[list[int]]) -> Transiti
 
 def _check_training(learnt: Transitions, constraints: str | Transitions, labels: list[list[int]]) -> None:
     offsets = np.cumsum([0, *map(len, labels)])
-    wrong = learnt.violations(np.concatenate(labels), offsets)
+    wrong = learnt.violations(np.array([k for given in labels for k in given], dtype=np.int64), offsets)
     if not wrong.size:
         return
     i = int(np.searchsorted(offsets, wrong[0], side="right")) - 1

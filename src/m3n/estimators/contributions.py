@@ -17,10 +17,11 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators.explanation import Contribution, Explanation, Position
-from m3n.estimators.inputs import number_labels
+from m3n.estimators.inputs import Inputs, number_labels
 from m3n.estimators.kernel_scores import Support, transformed
 from m3n.estimators.matrices import Matrix
 from m3n.estimators.model_summary import attribute_names
+from m3n.estimators.sequences import as_sequences
 from m3n.io.sentences import Sentences
 
 if TYPE_CHECKING:
@@ -85,7 +86,10 @@ def explain(model: SequenceTagger, x: Any, labels: Any, top: int | None) -> Expl
         raise TypeError("explain looks at one sequence: give X[0], for example, not all of X")
     if top is not None and not (isinstance(top, (int, np.integer)) and top >= 0):
         raise ValueError(f"top must be None or a whole number that is not negative, got {top!r}")
-    scored = next(model._scored([x], None))
+    inputs = model.reader_.read([x])
+    if not inputs.lengths[0]:
+        raise ValueError("the sequence is empty: there is nothing to explain")
+    scored = next(model._scored(inputs, None))
     best = scored.k_best(2, None)[0]
     wanted = best[0][0] if labels is None else labels
     numbers = number_labels([wanted], scored.structure.lengths, model.classes_)[0]
@@ -94,7 +98,7 @@ def explain(model: SequenceTagger, x: Any, labels: Any, top: int | None) -> Expl
     chosen = [names[k] for k in numbers]
     rival, rival_score = next((pair for pair in best if pair[0] != chosen), (None, None))
     total, marginals = scored.structure.soft(scored.theta, 1.0, scored.threads)
-    parts = _Parts(model, x)
+    parts = _Parts(model, x, inputs)
     positions = [parts.position(t, numbers, marginals[0][t], top) for t in range(len(numbers))]
     score = float(sum(position.score for position in positions))
     probability = float(np.exp(min(score - total[0], 0.0)))
@@ -115,9 +119,11 @@ def _check_allowed(model: SequenceTagger, numbers: list[int]) -> None:
 class _Parts:
     """What scores the positions of a sequence."""
 
-    def __init__(self, model: SequenceTagger, x: Any):
-        self.model, self.x = model, x
-        inputs = model.reader_.read([x])
+    def __init__(self, model: SequenceTagger, x: Any, inputs: Inputs):
+        self.model = model
+        self.texts = [""] * int(inputs.lengths[0])
+        if model.reader_.kind == "columns":
+            self.texts = [token[0] for token in as_sequences([x], model.reader_.vectorizer)[0][0]]
         self.attributes = attribute_product(model, inputs.matrix)
         self.names = model.classes_.tolist()
         self.pairs: Product | None = None
@@ -133,7 +139,7 @@ class _Parts:
         further = [term for terms in after for term in terms.shown(label, other, top)]
         return Position(
             number=t,
-            text=self.x[t][0] if self.model.reader_.kind == "columns" else "",
+            text=self.texts[t],
             label=self.names[label],
             probability=float(marginals[label]),
             score=float(sum(term.score for term in contributions)),

@@ -12,8 +12,9 @@ import scipy.sparse
 
 from m3n.estimators.matrices import Matrix, bad_row
 from m3n.estimators.model_parts import packed_vocabulary, restored_vectorizer
+from m3n.estimators.sequences import as_list, as_sequences, length_of
 from m3n.features import AttributeVectorizer, Templates
-from m3n.io.sentences import Sentences, numbered
+from m3n.io.sentences import numbered
 from m3n.packed.ragged import numbers
 
 MANY = 200  # labels; where pairs of them are more than so many times the positions, they are none
@@ -28,8 +29,8 @@ class Inputs:
     matrix : array or csr_array (positions, attributes)
         All positions, sequence after sequence.
     lengths : array of int (sequences,)
-        Positions of every sequence.
-    pairs : csr_array (positions - sequences, attributes of pairs) or None
+        Positions of every sequence; 0 where one is empty.
+    pairs : csr_array (pairs of positions, attributes of pairs) or None
         Attributes of neighbouring positions, if templates make any.
     """
 
@@ -39,11 +40,15 @@ class Inputs:
 
     def only(self, chosen: np.ndarray) -> Inputs:
         """Some of the sequences, in the given order."""
-        pairs = None if self.pairs is None else self.pairs[chosen_rows(self.lengths - 1, chosen)]
+        pairs = None if self.pairs is None else self.pairs[chosen_rows(np.maximum(self.lengths - 1, 0), chosen)]
         return Inputs(self.matrix[chosen_rows(self.lengths, chosen)], self.lengths[chosen], pairs)
 
+    def occupied(self) -> Inputs:
+        """The sequences that are not empty."""
+        return Inputs(self.matrix, self.lengths[self.lengths > 0], self.pairs)
+
     def between(self, low: int, high: int) -> Inputs:
-        """Sequences low..high-1; these inputs themselves if that is all of them."""
+        """Sequences low..high-1, none of which is empty; these inputs themselves if that is all of them."""
         if (low, high) == (0, len(self.lengths)):
             return self
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
@@ -85,8 +90,9 @@ class PlainReader:
 class SequenceReader:
     """Turns sequences of inputs into one matrix with a row per position.
 
-    Sequences may be 2-D arrays, sparse matrices, or lists of tokens that are dicts or lists of strings; with templates
-    they are tokens in columns. What ``fit`` saw decides what ``read`` accepts afterwards.
+    Sequences may be 2-D arrays, sparse matrices, data frames, or lists of tokens that are dicts or lists of strings;
+    with templates they are tokens in columns, or words. Empty ones have no rows. What ``fit`` saw decides what ``read``
+    accepts afterwards.
 
     Attributes
     ----------
@@ -128,10 +134,10 @@ class SequenceReader:
 
     def fit(self, X: Any, templates: Templates | None = None, min_freq: int = 1) -> Inputs:
         """Decide the kind, learn the vocabulary, without attributes that occur less often, and read."""
-        sequences, lengths = _as_sequences(X, templates)
-        if not len(sequences):
+        sequences, lengths = as_sequences(X, templates)
+        if not lengths.any():
             raise ValueError("X is empty: there is nothing to train on")
-        self.kind = "columns" if templates else _kind(sequences[0])
+        self.kind = "columns" if templates else _kind(sequences[np.flatnonzero(lengths)[0]])
         if self.kind in ("columns", "attributes"):
             self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
             matrix = self.vectorizer.fit_transform(sequences, min_freq)
@@ -148,9 +154,14 @@ class SequenceReader:
     def read(self, X: Any) -> Inputs:
         """Read new sequences of the kind that ``fit`` saw."""
         templates = self.vectorizer if isinstance(self.vectorizer, Templates) else None
-        sequences, lengths = _as_sequences(X, templates)
-        if not len(sequences):
+        sequences, lengths = as_sequences(X, templates)
+        if not lengths.any():
             return Inputs(scipy.sparse.csr_array((0, self.width)), lengths)
+        if templates is not None and len(sequences.columns) > self.columns > 0:
+            raise ValueError(
+                f"the tokens have {len(sequences.columns)} columns, but the model was trained on {self.columns}; leave "
+                "out labels and other columns that it did not see"
+            )
         if self.vectorizer is not None:
             return Inputs(self.vectorizer.transform(sequences), lengths, self._pairs(sequences))
         return Inputs(_join(sequences, self.kind, self.width), lengths)
@@ -214,7 +225,7 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     """All labels in one list, after checking that they fit the sequences."""
     if y is None:
         raise ValueError("y is missing: a list of label sequences, one per sequence of X, is needed")
-    sequences = _as_list(y)
+    sequences = _label_sequences(y, lengths)
     if len(sequences) != len(lengths):
         raise ValueError(f"X has {len(lengths)} sequences but y has {len(sequences)}")
     checked = [_label_list(sequence, i) for i, sequence in enumerate(sequences)]
@@ -237,6 +248,13 @@ def share_right(y: Any, predicted: list[list[Any]], weights: np.ndarray | None =
     return float(np.average(right, weights=None if weights is None else np.repeat(weights, lengths)))
 
 
+def _label_sequences(y: Any, lengths: np.ndarray) -> list[Any]:
+    """The labels of every sequence; a column of a data frame is cut where the sequences end."""
+    if hasattr(y, "iloc") and len(y) == lengths.sum() and not any(isinstance(label, (list, np.ndarray)) for label in y):
+        return np.split(y.to_numpy(), np.cumsum(lengths)[:-1])
+    return as_list(y)
+
+
 def _label_list(sequence: Any, i: int) -> list[Any]:
     if isinstance(sequence, str) or not isinstance(sequence, Iterable):
         raise ValueError(f"sequence {i}: y must be a list of labels, got {sequence!r:.60}")
@@ -248,26 +266,6 @@ def _check_labels(sequences: list[list[Any]]) -> None:
         for t, label in enumerate(labels):
             if not isinstance(label, (str, int, float, np.integer, np.floating)) or label != label:
                 raise ValueError(f"sequence {i}, position {t}: a label must be a string or a number, got {label!r}")
-
-
-def _as_list(X: Any) -> list[Any]:
-    if isinstance(X, (str, bytes, Mapping)) or scipy.sparse.issparse(X) or not isinstance(X, Iterable):
-        raise TypeError(f"expected a list of sequences, got {type(X).__name__}")
-    return list(X)
-
-
-def _as_sequences(X: Any, templates: Templates | None) -> tuple[Any, np.ndarray]:
-    """What a vectoriser reads (with templates, tokens in columns), and the lengths."""
-    if templates is not None and not isinstance(templates, Templates):
-        raise TypeError(f"templates must be None or m3n.features.Templates(...), got {templates!r:.60}")
-    if isinstance(X, Sentences) and templates is None:
-        remedy = "say which attributes to make of them: templates=m3n.features.CHUNKING, for example"
-        raise TypeError(f"X holds tokens in columns; {remedy}")
-    if isinstance(X, Sentences):
-        return X, X.lengths
-    sequences = _as_list(X)
-    lengths = _lengths(sequences)
-    return Sentences.of(sequences) if templates else sequences, lengths
 
 
 def _kind(sequence: Any) -> str:
@@ -284,36 +282,20 @@ def _is_vector(token: Any) -> bool:
     return isinstance(token, (list, tuple)) and len(token) > 0 and isinstance(token[0], (int, float, np.number))
 
 
-def _lengths(sequences: list[Any]) -> np.ndarray:
-    if set(map(type, sequences)) <= {list, tuple}:
-        lengths = np.fromiter(map(len, sequences), np.int64, len(sequences))
-    else:
-        lengths = np.array([_length(sequence, i) for i, sequence in enumerate(sequences)], dtype=np.int64)
-    empty = np.flatnonzero(lengths == 0)
-    if empty.size:
-        raise ValueError(f"sequence {empty[0]} is empty; leave empty sequences out")
-    return lengths
-
-
-def _length(sequence: Any, i: int) -> int:
-    if isinstance(sequence, (str, Mapping)) or not (hasattr(sequence, "__len__") or hasattr(sequence, "shape")):
-        raise TypeError(f"sequence {i}: expected a list of positions, got {sequence!r:.60}")
-    return sequence.shape[0] if hasattr(sequence, "shape") and sequence.shape else len(sequence)
-
-
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
-    parts = [
-        _dense(s, i) if kind == "dense" else scipy.sparse.csr_array(s, dtype=float) for i, s in enumerate(sequences)
-    ]
-    expected = parts[0].shape[1] if width is None else width
-    for i, part in enumerate(parts):
+    read = _dense if kind == "dense" else lambda sequence, i: scipy.sparse.csr_array(sequence, dtype=float)
+    parts = {i: read(sequence, i) for i, sequence in enumerate(sequences) if length_of(sequence, i)}
+    first = next(iter(parts))
+    expected = parts[first].shape[1] if width is None else width
+    for i, part in parts.items():
         position = bad_row(part)
         if position is not None:
             raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
         if part.shape[1] != expected:
-            where = "the model was trained with" if width is not None else "sequence 0 has"
+            where = "the model was trained with" if width is not None else f"sequence {first} has"
             raise ValueError(f"sequence {i} has {part.shape[1]} attributes per position, but {where} {expected}")
-    return np.concatenate(parts) if kind == "dense" else scipy.sparse.vstack(parts, format="csr")
+    rows = list(parts.values())
+    return np.concatenate(rows) if kind == "dense" else scipy.sparse.vstack(rows, format="csr")
 
 
 def _dense(sequence: Any, i: int) -> np.ndarray:

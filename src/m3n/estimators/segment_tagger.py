@@ -141,7 +141,7 @@ class SegmentTagger(SequenceModel):
             Columns in the order of ``classes_``.
         """
         check_temperature(temperature)
-        return _marginals(self._scores(X), temperature)
+        return self._marginals(*self._scores(X), temperature)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """F1 of whole segments: right ones have begin, end and label right.
@@ -181,7 +181,7 @@ class SegmentTagger(SequenceModel):
         gold = [[(begin, end, number[label]) for begin, end, label in given] for given in segments]
         learnt = {"max_lengths_": self._longest(gold, len(classes))}
         given = list(X) if self.segment_features else None
-        return Examples(inputs, np.array(classes), gold, learnt=learnt, given=given)
+        return Examples(inputs, np.array(classes), gold, learnt=learnt, given=given, usable=inputs.lengths > 0)
 
     def _setup(self, examples: Examples, node: Any) -> Setup:
         labels, longest = len(examples.classes), examples.learnt["max_lengths_"]
@@ -251,15 +251,16 @@ class SegmentTagger(SequenceModel):
 
     def _found(self, X: Any) -> tuple[list[list[Segment]], np.ndarray, Scores]:
         """Segments, the lengths of the sequences, and the scores behind them."""
-        scores = structure, theta, threads = self._scores(X)
+        lengths, scores = self._scores(X)
+        structure, theta, threads = scores
         if structure is None:
-            return [], np.empty(0, np.int64), scores
+            return [[] for _ in lengths], lengths, scores
         names = self.classes_.tolist()
-        found = [
+        found = (
             [(begin, end, names[k]) for begin, end, k in given if self.outside is None or names[k] != self.outside]
             for given in structure.unpack(structure.hard(theta, threads)[1])
-        ]
-        return found, structure.lengths, scores
+        )
+        return [next(found) if length else [] for length in lengths], lengths, scores
 
     def _answers(
         self, X: Any, marginals: bool, temperature: float | None = None
@@ -267,22 +268,32 @@ class SegmentTagger(SequenceModel):
         """IOB labels and, if asked for, marginals of the classes, from scores that are computed once."""
         found, lengths, scores = self._found(X)
         labels = [to_iob(given, length) for given, length in zip(found, lengths.tolist(), strict=True)]
-        return labels, _marginals(scores, 1.0 if temperature is None else temperature) if marginals else []
+        warmth = 1.0 if temperature is None else temperature
+        return labels, self._marginals(lengths, scores, warmth) if marginals else []
 
-    def _scores(self, X: Any) -> Scores:
-        """The scores of some sequences; no structure if there are none."""
+    def _scores(self, X: Any) -> tuple[np.ndarray, Scores]:
+        """The lengths of some sequences, and the scores of those that are not empty; no structure if there are none."""
         self._check_fitted()
         inputs: Inputs = self.reader_.read(X)
-        threads, vectorizer = Threads(self.n_jobs), self.segment_vectorizer_
-        if not len(inputs.lengths):
-            return None, (), threads
-        structure = SemiMarkov(inputs.lengths, len(self.classes_), self.max_lengths_)
-        attributes = vectorizer.transform(self._described(list(X), structure)) if vectorizer else None
+        threads, vectorizer, lengths = Threads(self.n_jobs), self.segment_vectorizer_, inputs.lengths
+        if not lengths.any():
+            return lengths, (None, (), threads)
+        structure = SemiMarkov(lengths[lengths > 0], len(self.classes_), self.max_lengths_)
+        sequences = [x for x, length in zip(X, lengths, strict=True) if length] if vectorizer else []
+        attributes = vectorizer.transform(self._described(sequences, structure)) if vectorizer else None
         spans = _span_matrix(structure, self.max_lengths_, attributes)
         with single_threaded_blas():
             node = self._attribute_scores(inputs.matrix, threads)
             segment = linear_scores(spans, self.segment_coef_, threads)
-        return structure, (node, *self._tables(), segment), threads
+        return lengths, (structure, (node, *self._tables(), segment), threads)
+
+    def _marginals(self, lengths: np.ndarray, scores: Scores, temperature: float) -> list[np.ndarray]:
+        """Probabilities of labels, an array per sequence."""
+        structure, theta, threads = scores
+        if structure is None:
+            return [np.empty((0, len(self.classes_))) for _ in lengths]
+        _, marginals = structure.soft(theta, temperature, threads)
+        return np.split(marginals[0], np.cumsum(lengths)[:-1])
 
 
 def _span_matrix(structure: SemiMarkov, longest: np.ndarray, attributes: Matrix | None) -> Matrix:
@@ -291,12 +302,3 @@ def _span_matrix(structure: SemiMarkov, longest: np.ndarray, attributes: Matrix 
     rows, shape = np.arange(len(spans)), (len(spans), int(longest.max()))
     lengths = scipy.sparse.csr_array((np.ones(len(spans)), (rows, spans[:, 2] - 1)), shape=shape)
     return lengths if attributes is None else scipy.sparse.hstack([lengths, attributes], format="csr")
-
-
-def _marginals(scores: Scores, temperature: float) -> list[np.ndarray]:
-    """Probabilities of labels, an array per sequence."""
-    structure, theta, threads = scores
-    if structure is None:
-        return []
-    _, marginals = structure.soft(theta, temperature, threads)
-    return np.split(marginals[0], structure.offsets[1:-1])

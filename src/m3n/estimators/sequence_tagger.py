@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse
@@ -43,6 +44,8 @@ from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Transitions
 
+Answer = TypeVar("Answer")
+
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 
 
@@ -76,7 +79,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(Calibrated, SequenceModel):
+class SequenceTagger(SequenceModel, Calibrated):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -145,8 +148,10 @@ class SequenceTagger(Calibrated, SequenceModel):
         Parameters
         ----------
         X : sequences
-            Each a 2-D array (positions, attributes), a CSR matrix, or a list of tokens; a token is a dict of
-            attributes or a list of strings. With ``templates``, tokens in columns.
+            Each a 2-D array (positions, attributes), a CSR matrix, a data frame with a row per token, or a list of
+            tokens; a token is a dict of attributes or a list of strings. With ``templates``, tokens in columns, or
+            plain words if there is one column. Empty sequences do not count. One data frame with a column "sentence"
+            may hold all sequences.
         y : sequences of labels
             One label per position: strings or numbers.
         sample_weight : array (sequences,), optional
@@ -187,9 +192,8 @@ class SequenceTagger(Calibrated, SequenceModel):
         self._check_fitted()
         if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
             return Predictions(labels)
-        pieces = self._scored(X, fixed)
-        found = (piece.best() if decoding == "viterbi" else piece.posterior(warmth) for piece in pieces)
-        return Predictions(chain.from_iterable(found))
+        ask = Scored.best if decoding == "viterbi" else partial(Scored.posterior, temperature=warmth)
+        return Predictions(self._each(X, fixed, ask, []))
 
     def predict_k_best(
         self, X: Any, k: int, *, fixed: Any = None, probabilities: bool = False, temperature: float | None = None
@@ -215,8 +219,8 @@ class SequenceTagger(Calibrated, SequenceModel):
             Per sequence: (labels, score), or (labels, score, probability).
         """
         warmth = self._warmth(temperature)
-        pieces = self._scored(X, fixed)
-        return [best for piece in pieces for best in piece.k_best(k, warmth if probabilities else None)]
+        ask = partial(Scored.k_best, k=k, temperature=warmth if probabilities else None)
+        return self._each(X, fixed, ask, [([], 0.0, 1.0) if probabilities else ([], 0.0)])
 
     def predict_marginals(self, X: Any, temperature: float | None = None, fixed: Any = None) -> list[np.ndarray]:
         """Probability of every label at every position under exp(score / temperature).
@@ -236,8 +240,8 @@ class SequenceTagger(Calibrated, SequenceModel):
         list of arrays (positions, labels)
             Columns in the order of ``classes_``.
         """
-        warmth = self._warmth(temperature)
-        return [rows for piece in self._scored(X, fixed) for rows in piece.split_marginals(warmth)]
+        ask = partial(Scored.split_marginals, temperature=self._warmth(temperature))
+        return self._each(X, fixed, ask, self._no_marginals)
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
         """Why one sequence has its labels: the contributions of attributes and transitions to their score.
@@ -295,7 +299,9 @@ class SequenceTagger(Calibrated, SequenceModel):
             raise ValueError("there is nothing to compare: give a kernel and an approximation, and fit")
         inputs = self.reader_.read(X)
         outputs = number_labels(y, inputs.lengths, self.classes_)
-        examples = Examples(inputs, self.classes_, outputs, learnt={"constraints_": self.constraints_})
+        learnt = {"constraints_": self.constraints_}
+        examples = Examples(inputs, self.classes_, outputs, learnt=learnt, usable=inputs.lengths > 0)
+        examples = examples.weighted(None, self._form.example)
         plain = copy.copy(self)
         plain.checkpoint = None  # it belongs to the fit
         return compare_with_kernel(plain, settings, examples, sequences)
@@ -316,7 +322,8 @@ class SequenceTagger(Calibrated, SequenceModel):
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        return Examples(inputs, classes, outputs, learnt={"constraints_": constraints, "temperature_": 1.0})
+        known = {"constraints_": constraints, "temperature_": 1.0}
+        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         return (None, None) if self.observed_only else super()._attribute_map(kernel, examples)
@@ -352,33 +359,51 @@ class SequenceTagger(Calibrated, SequenceModel):
         self, X: Any, marginals: bool, temperature: float | None = None
     ) -> tuple[list[list[Any]], list[np.ndarray]]:
         """Labels and, if asked for, their marginals, from scores that are computed once."""
-        labels, shares, warmth = list[list[Any]](), list[np.ndarray](), self._warmth(temperature)
-        for piece in self._scored(X, None):
-            labels += piece.best()
-            shares += piece.split_marginals(warmth) if marginals else []
-        return labels, shares
+        if not marginals:
+            return self._each(X, None, Scored.best, []), []
+        ask = partial(_labels_and_marginals, temperature=self._warmth(temperature))
+        both: list[tuple[list[Any], np.ndarray]] = self._each(X, None, ask, ([], self._no_marginals))
+        return [labels for labels, _ in both], [shares for _, shares in both]
 
-    def _scored(self, X: Any, fixed: Any) -> Iterator[Scored]:
-        """Sequences with their scores, as many at a time as memory should hold."""
+    @property
+    def _no_marginals(self) -> np.ndarray:
+        """Those of an empty sequence."""
+        return np.empty((0, len(self.classes_)))
+
+    def _each(self, X: Any, fixed: Any, ask: Callable[[Scored], Iterable[Answer]], nothing: Answer) -> list[Answer]:
+        """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
         self._check_fitted()
         inputs = self.reader_.read(X)
         given = read_fixed(fixed, inputs.lengths, self.classes_)
+        answers = chain.from_iterable(ask(piece) for piece in self._scored(inputs, given))
+        if inputs.lengths.all():
+            return list(answers)
+        return [next(answers) if length else copy.deepcopy(nothing) for length in inputs.lengths.tolist()]
+
+    def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
+        """Sequences with their scores, as many at a time as memory should hold."""
+        numbers, inputs = np.flatnonzero(inputs.lengths), inputs.occupied()
         width = len(self.classes_) ** (1 if self.edge_coef_ is None else 2)
         ends = np.concatenate([[0], np.cumsum(inputs.lengths)])
         for low, high in _pieces(inputs.lengths, max(MOST_SCORES // width, 1)):
-            yield self._scores_of(
-                inputs.between(low, high), None if given is None else given[ends[low] : ends[high]], low
-            )
+            fixed = None if given is None else given[ends[low] : ends[high]]
+            yield self._scores_of(inputs.between(low, high), fixed, numbers[low:high])
 
-    def _scores_of(self, inputs: Inputs, given: np.ndarray | None, first: int) -> Scored:
-        """The scores of some sequences, of which the first has this number."""
+    def _scores_of(self, inputs: Inputs, given: np.ndarray | None, numbers: np.ndarray) -> Scored:
+        """The scores of some sequences, which have these numbers among all."""
         threads, labels = Threads(self.n_jobs), len(self.classes_)
         structure = chain_of(inputs.lengths, labels, self.constraints_, edges=self.edge_coef_ is not None)
         with single_threaded_blas():
             theta = [self._attribute_scores(inputs.matrix, threads), *self._tables()]
             if self.edge_coef_ is not None:
                 theta.append(pair_scores(inputs.pairs, self.edge_coef_, labels, threads))
-        return Scored(structure, tuple(theta), self.classes_, given, threads, first)
+        return Scored(structure, tuple(theta), self.classes_, given, threads, numbers)
+
+
+def _labels_and_marginals(scored: Scored, temperature: float) -> Iterator[tuple[list[Any], np.ndarray]]:
+    """Of every sequence; the labels first, because marginals are written over the scores."""
+    labels = scored.best()
+    return zip(labels, scored.split_marginals(temperature), strict=True)
 
 
 def _pieces(lengths: np.ndarray, most: int) -> Iterator[tuple[int, int]]:

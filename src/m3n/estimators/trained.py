@@ -82,7 +82,7 @@ class Trained(Declared, ABC):
     max_passes : float or None
         Stop after so many passes over the data.
     max_seconds : float or None
-        Stop after this much time.
+        Stop after this much time; compilation does not count.
     rtol : float
         Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
     n_jobs : int or None
@@ -274,7 +274,7 @@ class Trained(Declared, ABC):
     def _training_problem(self, X: Any, y: Any) -> Problem:
         """What ``fit`` minimises on these examples."""
         self._check_words()
-        examples = self._read(self._reader(), X, y)
+        examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
         node, _ = self._attribute_map(self._kernel_settings(), examples)
         return self._problem(examples, self._setup(examples, node))
 

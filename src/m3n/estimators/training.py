@@ -140,6 +140,8 @@ class Examples:
         Further attributes of a model that reading has settled.
     given : sequence or None
         X as it was given, where an estimator needs that again.
+    usable : array of bool (examples,) or None
+        Which of them say something; None: all.
     """
 
     inputs: Any
@@ -148,6 +150,7 @@ class Examples:
     weights: np.ndarray | None = None
     learnt: Mapping[str, Any] = field(default_factory=dict)
     given: Sequence[Any] | None = None
+    usable: np.ndarray | None = None
 
     @property
     def count(self) -> float:
@@ -155,10 +158,14 @@ class Examples:
         return len(self.outputs) if self.weights is None else float(self.weights.sum())
 
     def weighted(self, sample_weight: Any, example: str) -> Examples:
-        """The examples with their weights, those of weight 0 left out."""
+        """The examples with their weights, without those of weight 0 and those that say nothing."""
         weights = read_weights(sample_weight, len(self.outputs), example)
-        examples = replace(self, weights=weights)
-        return examples if weights is None or weights.all() else examples.only(np.flatnonzero(weights))
+        used = np.ones(len(self.outputs), bool) if self.usable is None else self.usable
+        used = used if weights is None else used & (weights > 0.0)
+        if not used.any():
+            raise ValueError(f"there is nothing to train on: no {example} that is not empty has a weight")
+        examples = replace(self, weights=weights, usable=None)
+        return examples if used.all() else examples.only(np.flatnonzero(used))
 
     def only(self, chosen: np.ndarray) -> Examples:
         """Some of the examples, in the given order."""

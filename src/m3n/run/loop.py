@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from m3n.compiled.ahead import expect
+from m3n.compiled.progress import clock
 from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate, Record
@@ -59,7 +59,7 @@ class Result:
     hard_calls, soft_calls : int
         Oracle calls of this run, counted in examples.
     seconds : float
-        Wall-clock time.
+        Wall-clock time, without that of compilation.
     solver : Solver
         The solver with all its settings.
     reason : str
@@ -150,7 +150,7 @@ def minimize(
     max_passes : float or None
         Stop before more than this many passes over the data, certificates included.
     max_seconds : float or None
-        Stop after this much time.
+        Stop after this much time; compilation does not count.
     callbacks : iterable of callable
         Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
     resume : Result or None
@@ -221,7 +221,7 @@ class _Run:
     def __post_init__(self) -> None:
         problem, self.solver = self.problem, self.choice.solver
         self.fingerprint, self.interrupt = Fingerprint(problem, self.solver), Interrupt()
-        self.begin, self.first_calls = time.perf_counter(), (problem.hard_calls, problem.soft_calls)
+        self.begin, self.first_calls = clock(), (problem.hard_calls, problem.soft_calls)
         self.w = np.zeros(problem.dim)
         self.certificate = Certificate(np.inf, 0.0, problem.relaxed)  # D = 0 with all weight on gold
 
@@ -269,7 +269,7 @@ class _Run:
     @property
     def spent(self) -> tuple[float, float]:
         """Passes and seconds that count towards the limits; those of the last certificate are counted beforehand."""
-        seconds = time.perf_counter() - self.begin
+        seconds = clock() - self.begin
         if self.charge_evaluation:
             return self.passes + (1 if self.began_at is None else 2), seconds
         return (sum(self.calls) - self.evaluation_calls) / self.problem.n, seconds - self.evaluation_seconds
@@ -321,12 +321,12 @@ class _Run:
 
     def _certify(self) -> bool:
         """Evaluate J exactly at the state's weights; True if a callback asks to stop."""
-        begin, calls = time.perf_counter(), sum(self.calls)
+        begin, calls = clock(), sum(self.calls)
         self._improve()
         self.certified = self.state
         self.last_passes = self.passes
         self.evaluation_calls += sum(self.calls) - calls
-        self.evaluation_seconds += time.perf_counter() - begin
+        self.evaluation_seconds += clock() - begin
         record = self._record()
         self.trace.append(record)
         self.patience = _patience(self.trace, self.enough)
@@ -336,9 +336,9 @@ class _Run:
         w = self.w.view()
         w.flags.writeable = False
         snapshot = Snapshot(record=record, w=w, state=self.state, result=result, **limits)
-        begin = time.perf_counter()
+        begin = clock()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
-        self.evaluation_seconds += time.perf_counter() - begin
+        self.evaluation_seconds += clock() - begin
         return any(wishes)
 
     def _improve(self) -> None:
@@ -355,13 +355,13 @@ class _Run:
 
     def _look_back(self, w: np.ndarray) -> None:
         """J at the weights that a warm run began with: it has not come far enough if these are better still."""
-        begin, calls = time.perf_counter(), sum(self.calls)
+        begin, calls = clock(), sum(self.calls)
         primal = self.problem.primal(w)
         if primal < self.certificate.primal:
             self.w = w
         self.certificate = self.certificate.improved(primal)
         self.evaluation_calls += sum(self.calls) - calls
-        self.evaluation_seconds += time.perf_counter() - begin
+        self.evaluation_seconds += clock() - begin
         self.trace.append(self._record())
 
     def _check_duality(self, primal: float) -> None:
@@ -386,7 +386,7 @@ class _Run:
         hard, soft = self.calls
         known = self.certificate
         return Record(
-            passes=self.passes, seconds=time.perf_counter() - self.begin, hard_calls=hard, soft_calls=soft,
+            passes=self.passes, seconds=clock() - self.begin, hard_calls=hard, soft_calls=soft,
             primal=known.primal, dual=known.dual, gap=known.gap, metrics=metrics,
             evaluation_seconds=self.evaluation_seconds, evaluation_calls=self.evaluation_calls,
         )  # fmt: skip
@@ -395,7 +395,7 @@ class _Run:
         hard, soft = self.calls
         return Result(
             w=self.w, certificate=self.certificate, status=status, trace=self.trace, hard_calls=hard,
-            soft_calls=soft, seconds=time.perf_counter() - self.begin, solver=self.solver, reason=self.choice.reason,
+            soft_calls=soft, seconds=clock() - self.begin, solver=self.solver, reason=self.choice.reason,
             state=self.state, fingerprint=self.fingerprint,
         )  # fmt: skip
 

@@ -203,12 +203,9 @@ class Transitions:
         Parameters
         ----------
         sequences : sequences of labels
-            Training data, for example; none of them empty.
+            Training data, for example; empty ones say nothing.
         """
-        sequences = [list(sequence) for sequence in sequences]
-        for i, sequence in enumerate(sequences):
-            if not sequence:
-                raise ValueError(f"sequence {i} is empty; leave empty sequences out")
+        sequences = [found for sequence in sequences if (found := list(sequence))]
         labels = sorted({label for sequence in sequences for label in sequence})
         pairs = {pair for sequence in sequences for pair in pairwise(sequence)}
         return cls.allow(labels, pairs, {y[0] for y in sequences}, {y[-1] for y in sequences})
@@ -294,7 +291,8 @@ class Transitions:
         offsets : array of int (sequences + 1,)
             Where the sequences begin and end.
         """
-        first, last = offsets[:-1], offsets[1:] - 1
+        begin, end = offsets[:-1], offsets[1:]
+        first, last = begin[begin < end], end[begin < end] - 1
         wrong = np.zeros(len(labelling), dtype=bool)
         wrong[1:] = self.forbidden[labelling[:-1], labelling[1:]]
         wrong[first] = self.forbidden_start[labelling[first]]
