@@ -67,6 +67,11 @@ def test_templates_of_wapiti_and_pairs_without_a_name():
         model.reader_.vectorizer.names
     )
     assert json.loads(m3n_("evaluate", "train.txt", "-m", "model.m3n", "--json").stdout)["tokens"]["accuracy"] == 1.0
+    write("worse", "*\nu:a=%x[*0,1]\n")
+    text = plain(m3n_("train", "train.txt", "-m", "model.m3n", "-t", "worse", code=2).output)
+    assert (
+        "worse, line 2: '%x[*0,1]' reads a distance from a column, which m3n does not; write a line for every" in text
+    )
     write("worse", '*:a=%t[0,0,"*"]\n')
     text = plain(m3n_("train", "train.txt", "-m", "model.m3n", "-t", "worse", code=2).output)
     assert "the expression '*' has a * after nothing" in text

@@ -211,7 +211,7 @@ def test_numbers_as_labels():
         (
             "bioes",
             ["O", "O"],
-            r"'B-X' follows 'B-X', which .* mend them by m3n.io.schemes.repair\(y, \"bioes\"\).* scheme \('iob' or 'iob1' .*'observ",
+            r"'B-X' follows 'B-X', which .* mend them by .*.schemes.repair\(y, .bioes.\).* \('iob' or .*'observed'\)",
         ),
         ("iob", ["O", "<pad>"], "sequence 1, position 1 of y: label '<pad>' is not of the scheme IOB2"),
         ("iob2", ["O", "I-X"], "sequence 1, position 1 of y: 'I-X' follows 'O', which constraints='iob2' forbid"),

@@ -35,7 +35,7 @@ def test_reads_a_template(tmp_path):
             "U01:%t[0,0]",
             r"line 3: template 'U01:%t\[0,0\]': %t needs a regular expression in quotes, such as %t\[0,0,\"",
         ),
-        ("U01:%x[*1,0]", r"line 3: unknown macro '%x\[\*1,0\]'"),
+        ("U01:%x[*1,0]", r"line 3: '%x\[\*1,0\]' reads a distance from a column"),
         ('U01:%x[0,0,"a"]', "line 3: template .*: %x takes row and column"),
         ("U00:%x[0,0]", "line 3: the template of line 1 comes again; remove one of them"),
     ],

@@ -387,7 +387,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="Seed of the digit strings and of random solvers.", min=0)] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this file.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw gap against passes and seconds: .png, .pdf or .svg.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
     """Compare solvers on one problem: cost, certified gap and measured rate of each."""
     from m3n.cli import compare as command

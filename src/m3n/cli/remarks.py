@@ -31,7 +31,7 @@ def remarks_on(model: Any, data: Data, count: float) -> list[str]:
     form, strength = form_of(model), model.lam_ * count
     if form.trees or form is ALIGNMENTS:
         return []
-    example = f"lam = {model.lam_:.3g} is {strength:,.3g}/n"
+    example = f"lam = {model.lam_:.3g} is {float(f'{strength:.3g}'):,g}/n"
     said = _only_answer(model, data)
     if said and strength > 10.0:
         return [f"{said} {example}, too strong a regulariser; try --lam 5/n."]

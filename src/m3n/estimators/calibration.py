@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from m3n.estimators.chains import Scored, check_temperature
-from m3n.estimators.inputs import flat_labels
+from m3n.estimators.inputs import Inputs, flat_labels
 
 LEAST, MOST = 1e-2, 1e2  # temperatures that are tried
 PRECISION = 1e-3  # of log T: a thousandth of T
@@ -32,6 +32,7 @@ class Calibrated(ABC):
     """A tagger whose probabilities have a temperature of their own."""
 
     classes_: np.ndarray
+    reader_: Any
     temperature_: float
 
     def calibrate_temperature(self, X: Any, y: Any) -> Self:
@@ -77,14 +78,20 @@ class Calibrated(ABC):
 
     def _held_out(self, X: Any, y: Any) -> tuple[list[Scored], np.ndarray]:
         """Sequences with their scores, and the numbers of the right labels."""
-        pieces, lengths = self._with_scores(X)
-        if not pieces:
+        self._check_fitted()
+        inputs = self.reader_.read(X)
+        if not inputs.lengths.any():
             raise ValueError("X is empty: there is nothing to calibrate on")
-        return pieces, numbers_of(flat_labels(y, lengths), self.classes_.tolist())
+        right = numbers_of(flat_labels(y, inputs.lengths), self.classes_.tolist())
+        return list(self._scored(inputs, None)), right
 
     @abstractmethod
-    def _with_scores(self, X: Any) -> tuple[list[Scored], np.ndarray]:
-        """Sequences with their scores, and the lengths of all."""
+    def _check_fitted(self) -> None:
+        """Refuse to go on before ``fit``."""
+
+    @abstractmethod
+    def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
+        """Sequences with their scores, as many at a time as memory should hold."""
 
 
 def numbers_of(labels: Sequence[object], classes: Sequence[object]) -> np.ndarray:

@@ -268,7 +268,8 @@ class SegmentTagger(SequenceModel):
         """IOB labels and, if asked for, marginals of the classes, from scores that are computed once."""
         found, lengths, scores = self._found(X)
         labels = [to_iob(given, length) for given, length in zip(found, lengths.tolist(), strict=True)]
-        return labels, self._marginals(lengths, scores, temperature or 1.0) if marginals else []
+        warmth = 1.0 if temperature is None else temperature
+        return labels, self._marginals(lengths, scores, warmth) if marginals else []
 
     def _scores(self, X: Any) -> tuple[np.ndarray, Scores]:
         """The lengths of some sequences, and the scores of those that are not empty; no structure if there are none."""

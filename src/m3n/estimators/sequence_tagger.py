@@ -79,7 +79,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(Calibrated, SequenceModel):
+class SequenceTagger(SequenceModel, Calibrated):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -218,7 +218,8 @@ class SequenceTagger(Calibrated, SequenceModel):
         list of lists of tuples
             Per sequence: (labels, score), or (labels, score, probability).
         """
-        ask = partial(Scored.k_best, k=k, temperature=self._warmth(temperature) if probabilities else None)
+        warmth = self._warmth(temperature)
+        ask = partial(Scored.k_best, k=k, temperature=warmth if probabilities else None)
         return self._each(X, fixed, ask, [([], 0.0, 1.0) if probabilities else ([], 0.0)])
 
     def predict_marginals(self, X: Any, temperature: float | None = None, fixed: Any = None) -> list[np.ndarray]:
@@ -321,8 +322,8 @@ class SequenceTagger(Calibrated, SequenceModel):
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
-        learnt = {"constraints_": constraints, "temperature_": 1.0}
-        return Examples(inputs, classes, outputs, learnt=learnt, usable=inputs.lengths > 0)
+        known = {"constraints_": constraints, "temperature_": 1.0}
+        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         return (None, None) if self.observed_only else super()._attribute_map(kernel, examples)
@@ -378,12 +379,6 @@ class SequenceTagger(Calibrated, SequenceModel):
         if inputs.lengths.all():
             return list(answers)
         return [next(answers) if length else copy.deepcopy(nothing) for length in inputs.lengths.tolist()]
-
-    def _with_scores(self, X: Any) -> tuple[list[Scored], np.ndarray]:
-        """Sequences with their scores, and the lengths of all."""
-        self._check_fitted()
-        inputs = self.reader_.read(X)
-        return list(self._scored(inputs, None)), inputs.lengths
 
     def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
         """Sequences with their scores, as many at a time as memory should hold."""

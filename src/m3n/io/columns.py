@@ -192,6 +192,8 @@ def _width(table: Table, path: Source, labelled: bool, delimiter: str | None) ->
     bad = np.flatnonzero(table.widths != width)
     if bad.size:
         what = f"expected {width} columns as in the lines before, found {table.widths[bad[0]]}"
+        if table.delimiter == " ":
+            what += r"; a column may hold blanks if tabs separate them all (delimiter '\t')"
         raise DataFileError.at(path, int(table.lines[bad[0]]), what)
     return width
 

@@ -8,7 +8,15 @@ adds to that is in ``m3n.io.template_syntax``.
 from __future__ import annotations
 
 from m3n.io.files import DataFileError, Source, reading
-from m3n.io.template_syntax import BOTH, MACRO, TRIED, read_lines, templates_of, without_comment
+from m3n.io.template_syntax import (
+    BOTH,
+    COLUMN_OFFSET,
+    MACRO,
+    TRIED,
+    read_lines,
+    templates_of,
+    without_comment,
+)
 
 
 def read_template(path: Source) -> str:
@@ -44,6 +52,9 @@ def _check(line: str, syntax: str) -> None:
         kinds = "a template begins with U (one label), B (a pair of labels) or * (both), a comment with #"
         raise ValueError(f"{kinds}; got {line!r:.60}")
     wrong = TRIED.search(MACRO.sub("", line))
+    if wrong and COLUMN_OFFSET.match(wrong.group()):
+        remedy = "write a line for every distance, such as %x[1,0]"
+        raise ValueError(f"{wrong.group()!r} reads a distance from a column, which m3n does not; {remedy}")
     if wrong:
         raise ValueError(f"unknown macro {wrong.group()!r}; write %x[row,column], such as %x[-1,0]")
     list(templates_of(line, syntax))

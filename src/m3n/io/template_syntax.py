@@ -33,6 +33,7 @@ MACRO = re.compile(
     re.VERBOSE,
 )
 TRIED = re.compile(r"%(?:\w*\[[^\]]*\]?|.?)")
+COLUMN_OFFSET = re.compile(r"%\w\[\s*\*")  # of Wapiti
 UNKNOWN = re.compile(r"%[a-zA-Z]\[")
 NAMED_PAIR = re.compile(r"B\w*:|B\d+(?!\w)")  # m3n
 NAMED_TRANSITIONS = re.compile(r"B\d*:?")
