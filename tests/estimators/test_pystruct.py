@@ -179,12 +179,10 @@ def test_multi_label_clf(edges):
     """Signs of labels times features, a table for every edge."""
     random = np.random.default_rng(3)
     X, y = random.normal(size=(6, 2)), random.integers(2, size=(6, 3))
-    pairs = {"none": [], "full": [(0, 1), (0, 2), (1, 2)]}.get(edges or "none", edges)
-    model = m3n.MultilabelClassifier(
-        pairs="none" if edges is None else edges, intercept=False, strengths={"attributes": 0.25}, **SETTINGS
-    )
-    found = ours(model, X, y)
-    pairs = model.pairs_ if edges == "tree" else pairs
+    settings = {"intercept": False, "strengths": {"attributes": 0.25}, **SETTINGS}
+    model = m3n.MultilabelClassifier(pairs="none" if edges is None else edges, **settings)
+    found, pairs = ours(model, X, y), model.pairs_
+    assert len(pairs) == {None: 0, "full": 3}.get(edges if not isinstance(edges, list) else "", 2)
 
     def psi(i, z):
         tables = [np.outer(np.eye(2)[z[a]], np.eye(2)[z[b]]).ravel() for a, b in pairs]

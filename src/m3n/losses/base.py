@@ -273,11 +273,10 @@ class Cost:
         """Costs of ``structure.original``, shared out among its copies; what gold lacks is made up for copy by copy."""
         original, right = structure.original, structure.without_copies(gold)
         self._check_shapes(original, right)
-        parts = {k: structure.copied(k, part) for k, part in enumerate(self.parts) if part is not None}
-        constant = None if self.constant is None else "gold"
-        if constant:
+        if self.parts or self.constant is not None:
             self._check_gold(original, right)
-        rest = Cost.of_parts(structure, gold, parts, constant)
+        parts = {k: structure.copied(k, part) for k, part in enumerate(self.parts) if part is not None}
+        rest = Cost.of_parts(structure, gold, parts, None if self.constant is None else "gold")
         if not len(self.gold):
             return rest
         labels = structure.labels_of(gold), structure.copied(0, self.weight), self.table

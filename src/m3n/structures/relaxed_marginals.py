@@ -129,7 +129,7 @@ class _Graph:
 
     def _value(self, node: np.ndarray, pair: np.ndarray) -> float:
         entropies = _entropy(node).sum()
-        information = _entropy(pair.sum(axis=2)) + _entropy(pair.sum(axis=1)) - _entropy(pair.reshape(len(pair), -1))
+        information = _entropy(pair.sum(axis=2)) + _entropy(pair.sum(axis=1)) - _entropy(pair.reshape(len(pair), node.shape[1] ** 2))
         return float(_product(node, self.node) + _product(pair, self.pair) + entropies - self.rho @ information)
 
 
