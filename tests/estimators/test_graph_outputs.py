@@ -53,7 +53,7 @@ def best(model, graph, possible):
 
 @pytest.mark.parametrize("model", ["exact", "relaxed"])
 def test_known_labels(pictures, model, request):
-    X, y = pictures
+    X, _ = pictures
     labeler = request.getfixturevalue(model)
     assert labeler.relaxed_ == (model == "relaxed")
     known = np.full((3, 3), None)
@@ -100,7 +100,9 @@ def test_pictures_come_back(pictures, exact, relaxed):
         found = labeler.predict_with_bounds(X)
         assert [labels.shape for labels in found.labels] == [labels.shape for labels in y]
         assert [labels.dtype.kind for labels in labeler.predict(X)] == ["U"] * 4
-        assert labeler.score(X, y) == np.mean(np.concatenate([(a == b).ravel() for a, b in zip(found.labels, y, strict=True)]))
+        assert labeler.score(X, y) == np.mean(
+            np.concatenate([(a == b).ravel() for a, b in zip(found.labels, y, strict=True)])
+        )
         marginals = labeler.predict_marginals(X, relaxed=True)
         assert [m.shape for m in marginals] == [(*labels.shape, 2) for labels in y]
         flat = labeler.predict([tuple(x) for x in X])
@@ -213,7 +215,11 @@ def test_wrong_lists(words, message):
         ({"fixed": "sea"}, TypeError, "fixed must have an entry per graph"),
         ({"fixed": []}, ValueError, "X has 4 graphs but fixed has 0"),
         ({"fixed": [["sea"], None, None, None]}, ValueError, "graph 0 has 12 nodes in X but 1 in fixed"),
-        ({"fixed": [[None] * 11 + ["fog"], None, None, None]}, ValueError, "graph 0, node 11: fixed: the model does not"),
+        (
+            {"fixed": [[None] * 11 + ["fog"], None, None, None]},
+            ValueError,
+            "graph 0, node 11: fixed: the model does not",
+        ),
         ({"fixed": [{0: "sea"}, None, None, None]}, TypeError, "labels by node need a networkx graph"),
         ({"allowed": [["sea"] * 12, None, None, None]}, TypeError, "must be a collection of labels"),
         ({"forbidden": ["sea"]}, ValueError, "forbidden must be pairs of labels"),

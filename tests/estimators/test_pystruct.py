@@ -205,3 +205,16 @@ def test_binary_clf():
     model = m3n.MultilabelClassifier(intercept=False, strengths={"attributes": 2.0}, **SETTINGS)
     assert ours(model, X, y) == pytest.approx(best, abs=1e-4)
     assert set(model.predict(X)) <= {-1, 1}
+
+
+def test_rescaled_classes():
+    """``MultiClassClf(rescale_C=True)``: features and loss of an example times the weight of its class."""
+    random = np.random.default_rng(6)
+    X, y, weights = random.normal(size=(8, 2)), random.integers(3, size=8), np.array([1.0, 2.0, 0.5])
+
+    def psi(i, z):
+        return weights[y[i]] * np.outer(np.eye(3)[z], X[i]).ravel()
+
+    best = optimum(psi, lambda right, found: weights[right] * (right != found), [range(3)] * 8, y)
+    model = m3n.MultilabelClassifier(intercept=False, **SETTINGS).fit(X, y, weights[y])
+    assert C * weights[y].sum() * model.certificate_.primal == pytest.approx(best, abs=1e-4)

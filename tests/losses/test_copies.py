@@ -55,9 +55,11 @@ PLAIN = {
     "borders": (Borders(), borders),
     "sum": (
         Borders() + 0.5 * Hamming() + EdgeHamming(),
-        lambda right, y, edges: borders(right, y, edges)
-        + 0.5 * wrong(right, y)
-        + sum((right[a], right[b]) != (y[a], y[b]) for a, b in edges),
+        lambda right, y, edges: (
+            borders(right, y, edges)
+            + 0.5 * wrong(right, y)
+            + sum((right[a], right[b]) != (y[a], y[b]) for a, b in edges)
+        ),
     ),
     "parts": (PartLoss(2.0, 0.5, arrays=[0]), lambda right, y, edges: 2.5 * wrong(right, y)),
 }
@@ -112,7 +114,9 @@ def test_pictures_as_position_weights():
     gold, weights = structure.pack([GOLD[0]]), np.array([[1.0, 0.0], [2.0, 0.5]])
     pictured, flat = (Hamming(position_weight=[w]).cost(structure, gold) for w in (weights, weights.ravel()))
     np.testing.assert_array_equal(pictured.weight, flat.weight)
-    with pytest.raises(ValueError, match=r"position_weight\[0\] must have one number per position, 4, got shape \(2, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"position_weight\[0\] must have one number per position, 4, got shape \(2, 3\)"
+    ):
         Hamming(position_weight=[np.ones((2, 3))]).cost(structure, gold)
 
 

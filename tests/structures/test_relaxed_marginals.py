@@ -67,10 +67,10 @@ def test_cycles_are_bounded(random, name):
 def test_several_graphs_and_a_shared_table(random):
     node, table = random.normal(size=(6, 2)), random.normal(size=(2, 2))
     edges = np.array([[0, 1], [1, 2], [0, 2], [0, 1]])
-    found = relaxed_marginals(
-        node, edges, table, offsets=np.array([0, 3, 5, 6]), edge_offsets=np.array([0, 3, 4, 4])
-    )
-    for k, (own, mine) in enumerate([(slice(0, 3), slice(0, 3)), (slice(3, 5), slice(3, 4)), (slice(5, 6), slice(4, 4))]):
+    found = relaxed_marginals(node, edges, table, offsets=np.array([0, 3, 5, 6]), edge_offsets=np.array([0, 3, 4, 4]))
+    for k, (own, mine) in enumerate(
+        [(slice(0, 3), slice(0, 3)), (slice(3, 5), slice(3, 4)), (slice(5, 6), slice(4, 4))]
+    ):
         pair = np.tile(table, (mine.stop - mine.start, 1, 1))
         alone = solved(node[own], edges[mine], pair, 1.0)
         np.testing.assert_allclose(found.node[own], alone.node)

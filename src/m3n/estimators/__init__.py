@@ -18,6 +18,7 @@ from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
-    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger", "SequenceTagger",
-    "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary", "top_weights",
+    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger",
+    "SequenceTagger", "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary",
+    "top_weights",
 ]  # fmt: skip

@@ -47,6 +47,11 @@ class Graphs:
         edges = [self.edges[i] for i in chosen]
         return Graphs(self.matrix[chosen_rows(self.counts, chosen)], self.counts[chosen], edges, pairs)
 
+    def cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the nodes and the edges of every graph begin."""
+        lengths = [len(edges) for edges in self.edges]
+        return np.concatenate([[0], np.cumsum(self.counts)]), np.concatenate([[0], np.cumsum(lengths)])
+
     def arrays(self) -> Iterator[Any]:
         """What tells these inputs from others."""
         yield from (array for array in (self.matrix, self.pairs, self.counts, *self.edges) if array is not None)

@@ -252,7 +252,9 @@ class GraphLabeler(Trained):
             return []
         graphs = self.reader_.read(X)
         masks = self._masks(X, graphs, fixed, allowed, forbidden)
-        return [rows_like(x, rows) for x, rows in zip(X, self._marginals(graphs, temperature, relaxed, masks), strict=True)]
+        return [
+            rows_like(x, rows) for x, rows in zip(X, self._marginals(graphs, temperature, relaxed, masks), strict=True)
+        ]
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of nodes that are labelled correctly.
@@ -363,7 +365,8 @@ class GraphLabeler(Trained):
         if not structure.relaxed:
             values, numbers = structure.hard(theta, threads)
             return numbers, values, values
-        found = relaxed_map(theta[0], np.concatenate(graphs.edges), sum(theta[1:]), **_cuts(graphs), threads=threads)
+        nodes, edges = graphs.cuts()
+        found = relaxed_map(*_pairwise(graphs, theta), offsets=nodes, edge_offsets=edges, threads=threads)
         return found.labels, found.values, found.bounds
 
     def _marginals(
@@ -374,8 +377,9 @@ class GraphLabeler(Trained):
         if not structure.relaxed:
             _, (node, *_) = structure.soft(theta, temperature, Threads(self.n_jobs))
         elif relaxed:
-            edges, pair = np.concatenate(graphs.edges), sum(theta[1:])
-            node = relaxed_marginals(theta[0], edges, pair, **_cuts(graphs), temperature=temperature).node
+            nodes, edges = graphs.cuts()
+            arrays = _pairwise(graphs, theta)
+            node = relaxed_marginals(*arrays, offsets=nodes, edge_offsets=edges, temperature=temperature).node
         else:
             raise ValueError(
                 "marginals of these graphs are out of reach: exact inference would take more than "
@@ -385,8 +389,6 @@ class GraphLabeler(Trained):
         return np.split(node, np.cumsum(graphs.counts)[:-1])
 
 
-def _cuts(graphs: Graphs) -> dict[str, np.ndarray]:
-    """Where the nodes and the edges of every graph begin."""
-    ends = graphs.counts, [len(edges) for edges in graphs.edges]
-    offsets, edge_offsets = (np.concatenate([[0], np.cumsum(counts)]) for counts in ends)
-    return {"offsets": offsets, "edge_offsets": edge_offsets}
+def _pairwise(graphs: Graphs, theta: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores of nodes, edges, and scores of pairs of labels along them."""
+    return theta[0], np.concatenate(graphs.edges), theta[1] if len(theta) == 2 else theta[1] + theta[2]

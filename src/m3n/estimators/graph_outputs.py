@@ -53,9 +53,7 @@ def rows_like(example: Any, rows: np.ndarray) -> Any:
     return rows.reshape(*example.shape, -1) if isinstance(example, GridGraph) else rows
 
 
-def node_mask(
-    fixed: Any, allowed: Any, X: Sequence[Any], counts: np.ndarray, classes: np.ndarray
-) -> np.ndarray | None:
+def node_mask(fixed: Any, allowed: Any, X: Sequence[Any], counts: np.ndarray, classes: np.ndarray) -> np.ndarray | None:
     """Which labels every node may have (nodes, labels), of all graphs; None if nothing is known.
 
     Parameters

@@ -3,8 +3,8 @@
 *A common table.* One weight for every unordered pair {a, b} of labels, s (s + 1)/2 of them, theta[a, b] = theta[b, a].
 
 *Edge features.* A feature z_f of an edge has a table V_f of s x s weights. A symmetric one scores the labels (a, b) by
-z_f (V_f[a, b] + V_f[b, a]) / 2, an antisymmetric one by z_f (V_f[a, b] - V_f[b, a]) / 2: an edge there and an edge back,
-half of each. So theta has two arrays with a row for every edge (``Tree(..., both_ways=True)``), in the second of which
+z_f (V_f[a, b] + V_f[b, a]) / 2, an antisymmetric one by z_f (V_f[a, b] - V_f[b, a]) / 2: half an edge there and half
+an edge back. So theta has two arrays with a row for every edge (``Tree(..., both_ways=True)``), in the second of which
 the labels are in the other order, and both have the same weights:
 
     theta_there[e] = sum_f c_f z_ef V_f,   theta_back[e] = sum_f d_f z_ef V_f
@@ -55,9 +55,7 @@ class SymmetricTable(FeatureMap):
     def rows(self) -> SparseRows:
         """A row for every part, as two of them meet the same weight."""
         count = self.number.size
-        return SparseRows(
-            np.arange(count + 1), self.number.ravel(), np.ones(count), np.ones(count, np.int64), (count,)
-        )
+        return SparseRows(np.arange(count + 1), self.number.ravel(), np.ones(count), np.ones(count, np.int64), (count,))
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return self

@@ -36,9 +36,9 @@ ROUNDING = 1e-9  # relative to the largest cost: sums of costs are exact to 1e-1
 class Loss(ABC):
     """A recipe for the cost of labellings against gold.
 
-    A loss always speaks of original outputs. Of a relaxation such as ``LoopyGraph``, in which a node has several copies,
-    ``cost`` is given the graphs without copies, and what it says is then shared out among the copies: with ``cost`` of
-    every subclass, so that no loss has to know about them.
+    A loss always speaks of original outputs. Of a relaxation such as ``LoopyGraph``, in which a node has several
+    copies, ``cost`` is given the graphs without copies, and what it says is then shared out among the copies. That is
+    so for the ``cost`` of every subclass: no loss has to know about them.
     """
 
     def __init_subclass__(cls, **words: Any) -> None:

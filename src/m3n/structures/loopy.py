@@ -186,7 +186,8 @@ class Original(Graph):
     def hard(self, theta: Parts, threads: Threads = SERIAL) -> NoReturn:
         raise TypeError("these graphs have no exact oracles, which is why they are relaxed; ask the LoopyGraph")
 
-    soft = hard
+    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None) -> NoReturn:
+        self.hard(theta)
 
 
 @dataclass(frozen=True)

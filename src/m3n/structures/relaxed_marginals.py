@@ -8,8 +8,8 @@ upper bounds on the log partition function", 2005):
 
 over the local polytope: b_s are distributions of labels at nodes, b_e of pairs of labels along edges, and b_e has the
 marginals b_s and b_t of its ends. I is the mutual information of both ends under b_e. The maximiser is unique; on
-forests rho = 1, the bound is equal to T log Z, and b are the true marginals. With cycles they are consistent along every
-edge, but in general not those of the distribution, nor of any other.
+forests rho = 1, the bound is equal to T log Z, and b are the true marginals. With cycles they are consistent along
+every edge, but in general not those of the distribution, nor of any other.
 
 Messages find the maximum, in parallel and damped:
 
@@ -129,7 +129,11 @@ class _Graph:
 
     def _value(self, node: np.ndarray, pair: np.ndarray) -> float:
         entropies = _entropy(node).sum()
-        information = _entropy(pair.sum(axis=2)) + _entropy(pair.sum(axis=1)) - _entropy(pair.reshape(len(pair), node.shape[1] ** 2))
+        information = (
+            _entropy(pair.sum(axis=2))
+            + _entropy(pair.sum(axis=1))
+            - _entropy(pair.reshape(len(pair), node.shape[1] ** 2))
+        )
         return float(_product(node, self.node) + _product(pair, self.pair) + entropies - self.rho @ information)
 
 
