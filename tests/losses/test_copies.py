@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from m3n import Problem, minimize
+from m3n import GraphLabeler, Problem, minimize
 from m3n.features import Dense, NoFeatures, graph_features
 from m3n.losses import Cost, EdgeHamming, Hamming, Loss, PartLoss
 from m3n.structures import Graph, LoopyGraph
@@ -34,6 +34,8 @@ class LastNode(Loss):
 
 class Borders(Loss):
     """Edges whose ends differ where the right ones are equal, or the other way round."""
+
+    needs_edges = True
 
     def cost(self, structure, gold):
         differ = 1.0 - np.eye(LABELS)
@@ -107,6 +109,18 @@ def test_objectives(loopy, name):
         exact += max(plain(right, y, edges) + score(y) - score(right) for y in outputs) / len(NODES)
     assert exact <= relaxed + 1e-9
     assert relaxed == pytest.approx(exact, rel=0.2)
+
+
+@pytest.mark.parametrize("inference", ["exact", "relaxed"])
+def test_graph_labeler_makes_room_for_losses_of_edges(inference):
+    random = np.random.default_rng(1)
+    X = [(random.normal(size=(nodes, 2)), edges) for nodes, edges in zip(NODES, EDGES, strict=True)]
+    settings = {"lam": 0.1, "tol": 1e-2, "inference": inference}
+    labeler, plain = (GraphLabeler(loss=loss, **settings).fit(X, GOLD) for loss in (Hamming() + Borders(), "hamming"))
+    assert labeler.relaxed_ == (inference == "relaxed")
+    assert labeler.edge_coef_ is None
+    assert labeler.certificate_.dual > plain.certificate_.primal  # more is at stake
+    assert len(labeler.predict(X)[0]) == 4
 
 
 def test_pictures_as_position_weights():

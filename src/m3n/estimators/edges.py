@@ -99,7 +99,7 @@ def edge_weights(features: Stack, w: np.ndarray) -> tuple[np.ndarray, np.ndarray
     labels = features.shapes[0][1]
     _, common, *rest = features.split(w)
     table = features.maps[1].scores(common, (np.empty((labels, labels)),))[0]
-    if not rest:
-        return table, None
+    if not rest or not rest[0].size:
+        return table, None  # edges have no features, and perhaps a loss only
     edge = features.maps[2]
     return table, edge.weights(rest[0]) if isinstance(edge, TwoWays) else rest[0].reshape(-1, labels, labels)

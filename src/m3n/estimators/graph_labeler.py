@@ -20,7 +20,7 @@ from m3n.estimators.matrices import linear_scores
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import Examples, Setup
-from m3n.features import Copies, Stack, graph_features
+from m3n.features import Copies, NoFeatures, Stack, graph_features
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Factors, Graph, LoopyGraph, TooExpensive, Tree, relaxed_map, relaxed_marginals
@@ -291,8 +291,11 @@ class GraphLabeler(Trained):
         graphs, labels, weights = examples.inputs, len(examples.classes), examples.weights
         directed = examples.learnt["directed_"]
         kinds = self._edge_kinds(None if graphs.pairs is None else graphs.pairs.shape[1], directed)
-        structure = self._structure(graphs, labels, both_ways=bool(kinds.any()))
+        loss = self._bound_loss(examples.classes)
         edge, common = edge_map(graphs.pairs, labels, kinds), common_table(labels, directed, self.common_pairs)
+        if edge is None and loss is not None and loss.needs_edges:
+            edge = NoFeatures(sum(map(len, graphs.edges)), labels, labels)
+        structure = self._structure(graphs, labels, tables=edge is not None, both_ways=bool(kinds.any()))
         features = graph_features(structure, node, edge, agreement=self.agreement, common=common)
         learnt = {"relaxed_": structure.relaxed}
         if not isinstance(structure, LoopyGraph):
@@ -319,9 +322,8 @@ class GraphLabeler(Trained):
         labels = node_labels(self.predict(X), X)
         return labels, self._marginals(self.reader_.read(X), 1.0, False, (None, None)) if marginals else []
 
-    def _structure(self, graphs: Graphs, labels: int, both_ways: bool = False) -> Graph:
+    def _structure(self, graphs: Graphs, labels: int, *, tables: bool, both_ways: bool = False) -> Graph:
         """The output spaces: forests, graphs within the budget, or relaxed ones."""
-        tables = graphs.pairs is not None
         try:
             return Tree(graphs.counts, labels, graphs.edges, tables=tables, both_ways=both_ways)
         except ValueError:  # cycles; edges have been checked by the reader
@@ -361,7 +363,7 @@ class GraphLabeler(Trained):
 
     def _best(self, graphs: Graphs, theta: tuple[np.ndarray, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Numbers of labels, their scores, and bounds on the best scores."""
-        structure, threads = self._structure(graphs, len(self.classes_)), Threads(self.n_jobs)
+        structure, threads = self._structure(graphs, len(self.classes_), tables=len(theta) > 2), Threads(self.n_jobs)
         if not structure.relaxed:
             values, numbers = structure.hard(theta, threads)
             return numbers, values, values
@@ -373,7 +375,8 @@ class GraphLabeler(Trained):
         self, graphs: Graphs, temperature: float, relaxed: bool, masks: tuple[np.ndarray | None, np.ndarray | None]
     ) -> list[np.ndarray]:
         """The marginals of the nodes of every graph."""
-        structure, theta = self._structure(graphs, len(self.classes_)), self._scores(graphs, masks)
+        theta = self._scores(graphs, masks)
+        structure = self._structure(graphs, len(self.classes_), tables=len(theta) > 2)
         if not structure.relaxed:
             _, (node, *_) = structure.soft(theta, temperature, Threads(self.n_jobs))
         elif relaxed:
