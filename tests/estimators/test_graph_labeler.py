@@ -77,7 +77,7 @@ def test_a_path_is_a_sequence():
     X = [random.normal(size=(length, 2)) for length in (3, 1, 5, 4)]
     y = [random.integers(3, size=len(sequence)) for sequence in X]
     graphs = [(x, np.stack([np.arange(len(x) - 1), np.arange(1, len(x))], axis=1)) for x in X]
-    labeler = m3n.GraphLabeler(lam=0.1, tol=1e-4).fit(graphs, y)
+    labeler = m3n.GraphLabeler(lam=0.1, tol=1e-4, directed=True).fit(graphs, y)
     tagger = m3n.SequenceTagger(lam=0.1, tol=1e-4, boundaries=False).fit(X, y)
     assert labeler.certificate_.primal == pytest.approx(tagger.certificate_.primal, abs=2e-4)
     np.testing.assert_allclose(labeler.coef_, tagger.coef_, atol=0.05)
@@ -180,7 +180,11 @@ def test_networkx():
     graph.add_edge("c", "b", features=[0.5])
     y = {"b": "low", "a": "high", "c": "high"}
     labeler = m3n.GraphLabeler(lam=0.01).fit([graph], [y])
-    assert labeler.predict([graph]) == [["high", "low", "high"]]
+    assert labeler.predict([graph]) == [y]
+    assert labeler.score([graph], [y]) == labeler.score([graph], [["high", "low", "high"]]) == 1.0
+    marginals = labeler.predict_marginals([graph])[0]
+    assert list(marginals) == ["a", "b", "c"]
+    assert marginals["b"].shape == (2,)
     same = np.array([[1.0, 1.0], [-1.0, 1.0], [0.9, 1.0]]), [[0, 2], [2, 1]], [[1.0], [0.5]]
     read = GraphReader().fit([graph])
     np.testing.assert_array_equal(read.matrix, same[0])

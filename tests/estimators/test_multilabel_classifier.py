@@ -274,3 +274,34 @@ def test_kernels(settings, random, tmp_path):
     assert not hasattr(model, "coef_")
     model.save(tmp_path / "model.m3n")
     np.testing.assert_array_equal(m3n.load(tmp_path / "model.m3n").predict_proba(X), model.predict_proba(X))
+
+
+def test_own_pairs(tmp_path):
+    random = np.random.default_rng(0)
+    X, names = random.normal(size=(20, 2)), ["sea", "sky", "town"]
+    Y = [{name for name, on in zip(names, row, strict=True) if on} or {"sky"} for row in random.random((20, 3)) < 0.5]
+    by_name = MultilabelClassifier(pairs=[("sky", "sea"), ("sky", 2)], lam=0.1).fit(X, Y)
+    assert by_name.pairs_.tolist() == [[1, 0], [1, 2]]
+    by_number = MultilabelClassifier(pairs=np.array([[1, 0], [1, 2]]), lam=0.1).fit(X, Y)
+    np.testing.assert_array_equal(by_name.tables_, by_number.tables_)
+    by_name.save(tmp_path / "model.m3n")
+    again = m3n.load(tmp_path / "model.m3n")
+    assert again.pairs == [["sky", "sea"], ["sky", 2]]
+    np.testing.assert_array_equal(again.predict(X), by_name.predict(X))
+    assert MultilabelClassifier(pairs=[], lam=0.1).fit(X, Y).pairs_.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ([("sea", "fog")], "pairs names the label 'fog', which does not exist; the labels are"),
+        ([(0, 2)], r"pairs: \(0, 2\) must be two different labels of 0..1"),
+        ([(1, 1)], "must be two different labels"),
+        ([(0, 1), (1, 0)], r"pairs: \(1, 0\) is listed twice"),
+        ([(0, 1, 2)], "pairs must be pairs of numbers of labels"),
+        ("some", "pairs='some' is not available"),
+    ],
+)
+def test_wrong_pairs(pairs, message):
+    with pytest.raises(ValueError, match=message):
+        MultilabelClassifier(pairs=pairs).fit([[1.0], [2.0]], [{"sea"}, {"sky"}])

@@ -4,8 +4,8 @@ from m3n.estimators.approximation import ApproximationReport
 from m3n.estimators.constituency_parser import ConstituencyParser
 from m3n.estimators.dependency_parser import DependencyParser
 from m3n.estimators.explanation import Contribution, Explanation, Position, TreeExplanation
-from m3n.estimators.graph_inputs import grid_graph
 from m3n.estimators.graph_labeler import GraphLabeler, Labelled
+from m3n.estimators.grids import GridGraph, grid_graph
 from m3n.estimators.hmm_aligner import HMMAligner
 from m3n.estimators.kernel_scores import Support, Transformed
 from m3n.estimators.model_summary import summary, top_weights
@@ -18,6 +18,7 @@ from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
-    "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger", "SequenceTagger",
-    "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary", "top_weights",
+    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger",
+    "SequenceTagger", "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary",
+    "top_weights",
 ]  # fmt: skip

@@ -114,6 +114,9 @@ class Graphs(Form):
     kind, example, position, inputs = "graphs", "graph", "node", "graphs of node features, edges and edge features"
     table = "pairs_"
 
+    def predicted(self, model: Any, X: Any) -> list[list[Any]]:
+        return [_of_nodes(labels, X[i]) for i, labels in enumerate(model.predict(X))]
+
     def right(self, y: Any, X: Any, predicted: list[list[Any]], model: Any) -> list[list[Any]]:
         return [_of_nodes(labels, X[i]) for i, labels in enumerate(self.rows(y, len(predicted)))]
 

@@ -6,7 +6,7 @@ graph whose nodes, and edges if they have any, carry their features under the na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -47,16 +47,29 @@ class Graphs:
         edges = [self.edges[i] for i in chosen]
         return Graphs(self.matrix[chosen_rows(self.counts, chosen)], self.counts[chosen], edges, pairs)
 
+    def cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the nodes and the edges of every graph begin."""
+        lengths = [len(edges) for edges in self.edges]
+        return np.concatenate([[0], np.cumsum(self.counts)]), np.concatenate([[0], np.cumsum(lengths)])
+
     def arrays(self) -> Iterator[Any]:
         """What tells these inputs from others."""
         yield from (array for array in (self.matrix, self.pairs, self.counts, *self.edges) if array is not None)
 
 
+@dataclass(eq=False)
 class GraphReader(PlainReader):
     """Turns graphs as users write them into matrices; what ``fit`` saw decides what ``read`` accepts afterwards.
 
     Positions are nodes, and pairs of them are edges.
+
+    Attributes
+    ----------
+    oriented : bool
+        Whether it matters which end of an edge comes first.
     """
+
+    oriented: bool = False
 
     def fit(self, X: Sequence[Any]) -> Graphs:
         """Learn how many attributes there are, and read."""
@@ -76,10 +89,32 @@ class GraphReader(PlainReader):
         counts = np.array([matrix.shape[0] for matrix in nodes], dtype=np.int64)
         return Graphs(_stack(nodes), counts, list(edges), None if self.pair_width is None else _stack(pairs))
 
+    def orient(self, X: Sequence[Any], oriented: bool) -> None:
+        """Say whether it matters which end of an edge comes first; graphs that do not know are then refused.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            Those that ``fit`` has read.
+        oriented : bool
+            Whether it matters.
+        """
+        self.oriented = oriented
+        for i, example in enumerate(X):
+            self._check_direction(example, i)
+
+    def _check_direction(self, example: Any, i: int) -> None:
+        if self.oriented and is_networkx(example) and not example.is_directed():
+            raise ValueError(
+                f"graph {i}: the edges of a {type(example).__name__} have no direction, but the model tells their ends "
+                "apart; give a DiGraph, or train with directed=False and without antisymmetric features"
+            )
+
     def read_one(self, example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
         """Node features, edges and edge features of graph i, checked; those of a first graph are as many as it has."""
         if not self.width:
             self.like(example)
+        self._check_direction(example, i)
         nodes, edges, pairs = _example(example, i)
         _check(nodes, edges, pairs, i)
         _same("node", nodes.shape[1], self.width, i)
@@ -90,70 +125,13 @@ class GraphReader(PlainReader):
         return nodes, edges, pairs
 
 
-def node_labels(y: Any, X: Sequence[Any]) -> list[Any]:
-    """Labels of every graph as flat lists in the order of its nodes; dictionaries and pictures are brought into it."""
-    if len(y) != len(X):
-        raise ValueError(f"X has {len(X)} graphs but y has {len(y)}")
-    flat = []
-    for i, (labels, example) in enumerate(zip(y, X, strict=True)):
-        if isinstance(labels, Mapping):
-            if not _is_networkx(example):
-                raise TypeError(f"graph {i}: labels by node need a networkx graph; give a list of labels")
-            missing = [node for node in example.nodes if node not in labels]
-            if missing:
-                raise ValueError(f"graph {i}: node {missing[0]!r} has no label in y")
-            labels = [labels[node] for node in example.nodes]
-        flat.append(np.asarray(labels).ravel().tolist() if isinstance(labels, np.ndarray) else list(labels))
-    return flat
-
-
-def grid_graph(
-    features: np.ndarray, *, diagonals: bool = False, edge_features: Callable[..., np.ndarray] | None = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A picture as a graph: pixels are nodes, row by row, and neighbours are joined.
-
-    Parameters
-    ----------
-    features : array (height, width, attributes)
-        Features of every pixel; an array (height, width) is one attribute.
-    diagonals : bool
-        Whether pixels are also joined with their diagonal neighbours.
-    edge_features : callable, optional
-        Further features of edges: a function of the features (edges, attributes) of both ends that returns an array
-        (edges, more). Every direction has weights of its own for them.
-
-    Returns
-    -------
-    tuple
-        Node features (pixels, attributes), edges (count, 2), and edge features: which direction an edge has, times one
-        and times what ``edge_features`` returns.
-    """
-    picture = np.asarray(features, dtype=np.float64)
-    picture = picture[..., None] if picture.ndim == 2 else picture
-    if picture.ndim != 3:
-        raise ValueError(f"features must be an array (height, width, attributes), got shape {picture.shape}")
-    height, width, attributes = picture.shape
-    number = np.arange(height * width).reshape(height, width)
-    ends = [(number[:, :-1], number[:, 1:]), (number[:-1], number[1:])]
-    if diagonals:
-        ends += [(number[:-1, :-1], number[1:, 1:]), (number[:-1, 1:], number[1:, :-1])]
-    edges = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in ends])
-    direction = np.repeat(np.eye(len(ends)), [a.size for a, _ in ends], axis=0)
-    nodes = picture.reshape(-1, attributes)
-    if edge_features is None:
-        return nodes, edges, direction
-    more = np.asarray(edge_features(nodes[edges[:, 0]], nodes[edges[:, 1]]), dtype=np.float64)
-    if more.ndim != 2 or len(more) != len(edges):
-        raise ValueError(f"edge_features must return an array ({len(edges)}, attributes), got shape {more.shape}")
-    return nodes, edges, np.hstack([direction, np.einsum("ed,ea->eda", direction, more).reshape(len(edges), -1)])
-
-
-def _is_networkx(example: Any) -> bool:
+def is_networkx(example: Any) -> bool:
+    """Whether a graph is one of networkx."""
     return hasattr(example, "nodes") and hasattr(example, "edges") and hasattr(example, "adj")
 
 
 def _example(example: Any, i: int) -> tuple[Matrix, np.ndarray, Matrix | None]:
-    if _is_networkx(example):
+    if is_networkx(example):
         return _from_networkx(example, i)
     if not isinstance(example, (tuple, list)) or len(example) not in (2, 3):
         raise TypeError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,10 @@ class MultilabelClassifier(Trained):
 
     Parameters
     ----------
-    pairs : {"full", "tree", "none"}
+    pairs : {"full", "tree", "none"} or pairs of labels
         Which pairs of labels have scores: all, which takes time exponential in the number of labels; a tree of the
-        pairs that say most about one another (Chow and Liu); or none, that is one classifier per label.
+        pairs that say most about one another (Chow and Liu); none, that is one classifier per label; or those that are
+        listed, by the names of labels or by their numbers (columns of an indicator matrix).
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": wrong labels, wrong labels / number of labels, or an object of
         ``m3n.losses`` that speaks of the values 0 and 1.
@@ -73,7 +75,7 @@ class MultilabelClassifier(Trained):
     array([[1, 1, 0]])
     """
 
-    pairs: str = "full"
+    pairs: str | Sequence[Any] | np.ndarray = "full"
     intercept: bool = True
 
     exclusive_: bool = learnt()
@@ -226,7 +228,8 @@ class MultilabelClassifier(Trained):
             loss = resolve_loss(self.loss).bind(examples.classes.tolist())
             nothing = {"pairs_": np.empty((0, 2), np.int64)}
             return Setup(Multiclass(count, labels), stacked([(node, "attributes")], factors), nothing, loss=loss)
-        pairs = multilabel_pairs(examples.outputs, self.pairs, examples.weights)
+        listed = _numbered(self.pairs, examples.classes.tolist())
+        pairs = multilabel_pairs(examples.outputs, listed, examples.weights)
         groups = [(BinaryLabels(node), "attributes"), *((Table(2, 2), "pairs") for _ in pairs)]
         return Setup(Multilabel(count, labels, pairs), stacked(groups, factors), {"pairs_": pairs})
 
@@ -280,3 +283,18 @@ class MultilabelClassifier(Trained):
             return Multiclass(len(scores), labels), (scores,), threads
         node = np.stack([np.zeros(scores.size), scores.ravel()], axis=1)
         return Multilabel(len(scores), labels, self.pairs_), (node, *self.tables_.copy()), threads
+
+
+def _numbered(pairs: Any, classes: list[Any]) -> Any:
+    """Pairs of labels by number, where they are listed."""
+    if isinstance(pairs, str):
+        return pairs
+    listed = pairs.tolist() if isinstance(pairs, np.ndarray) else list(pairs)
+    return [tuple(_number(label, classes) for label in pair) for pair in listed]
+
+
+def _number(label: Any, classes: list[Any]) -> Any:
+    """The number of a label by its name; what is no name stays, as the number that it must be."""
+    if isinstance(label, str) and label not in classes:
+        raise ValueError(f"pairs names the label {label!r}, which does not exist; the labels are {classes!r:.300}")
+    return classes.index(label) if label in classes else label

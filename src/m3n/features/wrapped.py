@@ -280,7 +280,12 @@ def agreement_matrix(owner: np.ndarray) -> scipy.sparse.csr_array:
 
 
 def graph_features(
-    structure: Graph, node: FeatureMap, edge: FeatureMap | None = None, *, agreement: float = 0.01
+    structure: Graph,
+    node: FeatureMap,
+    edge: FeatureMap | None = None,
+    *,
+    agreement: float = 0.01,
+    common: FeatureMap | None = None,
 ) -> Stack:
     """Node features, a table of pairs of labels that all edges share, optional edge features.
 
@@ -291,14 +296,19 @@ def graph_features(
     node : FeatureMap
         Map with one row per node, for example ``Dense(X, labels)``.
     edge : FeatureMap, optional
-        Map with one row per edge, for example ``Dense(Z, (labels, labels))``, for structures with ``tables=True``.
+        Map with one row per edge, for example ``Dense(Z, (labels, labels))``, for structures with ``tables=True``; or
+        ``TwoWays`` for those with ``both_ways=True``.
     agreement : float
         For a ``LoopyGraph``: how strongly multipliers are regularised, relative to the other weights. Small numbers
         bring the relaxed problem closer to the linear programming relaxation, and take more passes.
+    common : FeatureMap, optional
+        Map of the table that all edges share: by default a ``Table`` with a weight for every pair of labels;
+        ``SymmetricTable`` has one for two labels in either order, ``NoTable`` has none.
     """
     if not 0.0 < agreement < np.inf:
         raise ValueError(f"agreement must be a positive finite number, got {agreement}")
     if isinstance(structure, LoopyGraph):
         node = Copies(node, structure.owner, float(1.0 / np.sqrt(agreement)))
-        edge = None if edge is None else edge.select((structure.edge_order,))
-    return Stack(node, Table(structure.labels, structure.labels), *(() if edge is None else (edge,)))
+        edge = None if edge is None else edge.select((structure.edge_order,) * len(edge.shapes))
+    common = Table(structure.labels, structure.labels) if common is None else common
+    return Stack(node, common, *(() if edge is None else (edge,)))

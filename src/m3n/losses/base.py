@@ -17,9 +17,9 @@ Losses may be added and multiplied by a number: ``Hamming() + 0.5 * EdgeHamming(
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import reduce, wraps
 from itertools import zip_longest
 from operator import add
 from typing import Any
@@ -34,7 +34,17 @@ ROUNDING = 1e-9  # relative to the largest cost: sums of costs are exact to 1e-1
 
 
 class Loss(ABC):
-    """A recipe for the cost of labellings against gold."""
+    """A recipe for the cost of labellings against gold.
+
+    A loss always speaks of original outputs. Of a relaxation such as ``LoopyGraph``, in which a node has several
+    copies, ``cost`` is given the graphs without copies, and what it says is then shared out among the copies. That is
+    so for the ``cost`` of every subclass: no loss has to know about them.
+    """
+
+    def __init_subclass__(cls, **words: Any) -> None:
+        super().__init_subclass__(**words)
+        if "cost" in vars(cls):
+            setattr(cls, "cost", _of_originals(cls.cost))  # noqa: B010 (mypy: assigning to a method)
 
     @abstractmethod
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
@@ -63,6 +73,19 @@ class Loss(ABC):
         return Sum((self,), (factor,))
 
     __rmul__ = __mul__
+
+
+def _of_originals(cost: Callable[[Any, Structure, np.ndarray], Cost]) -> Callable[[Any, Structure, np.ndarray], Cost]:
+    """A ``cost`` that is asked about outputs without copies, whatever structure it is given."""
+
+    @wraps(cost)
+    def shared_out(self: Any, structure: Structure, gold: np.ndarray) -> Cost:
+        original = structure.original
+        if original is structure:
+            return cost(self, structure, gold)
+        return cost(self, original, structure.without_copies(gold)).copied(structure, gold)
+
+    return shared_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +195,12 @@ class Cost:
 
     def checked(self, structure: Structure, gold: np.ndarray) -> Cost:
         """Itself, if it has the shapes of the structure, gold costs nothing and nothing costs less; else an error."""
+        self._check_shapes(structure, gold)
+        if self.parts or self.constant is not None:
+            self._check_least(structure, *self._check_gold(structure, gold))
+        return self
+
+    def _check_shapes(self, structure: Structure, gold: np.ndarray) -> None:
         if self.table.any():
             rows, labels = structure.shapes[0]
             _same_shape("gold", self.gold, (rows,))
@@ -186,9 +215,16 @@ class Cost:
             _same_shape("table", self.table, (labels, labels))
         if self.constant is not None:
             _same_shape("constant", self.constant, (structure.n,))
-        if self.parts or self.constant is not None:
-            self._check_parts(structure, gold)
-        return self
+        if len(self.parts) > len(structure.shapes):
+            raise ValueError(f"costs of {len(self.parts)} arrays, but theta has {len(structure.shapes)}")
+        for k, (span, part) in enumerate(zip(structure.spans(), self.parts, strict=False)):
+            if part is not None:
+                _same_shape(f"parts[{k}]", part, structure.shapes[k])
+                if span is None:
+                    raise ValueError(
+                        f"array {k} of theta is shared by all examples, so its parts cannot have costs of their own; "
+                        "use an array with rows for every example, such as the edges of Chain(edges=True)"
+                    )
 
     def add_to(self, theta: Parts, scale: float = 1.0, threads: Threads = SERIAL) -> None:
         """theta += scale * costs of parts, in place."""
@@ -233,6 +269,19 @@ class Cost:
                     rest += largest.sum()
         return most + rest / len(most) if len(most) else np.array([rest])
 
+    def copied(self, structure: Structure, gold: np.ndarray) -> Cost:
+        """Costs of ``structure.original``, shared out among its copies; what gold lacks is made up for copy by copy."""
+        original, right = structure.original, structure.without_copies(gold)
+        self._check_shapes(original, right)
+        if self.parts or self.constant is not None:
+            self._check_gold(original, right)
+        parts = {k: structure.copied(k, part) for k, part in enumerate(self.parts) if part is not None}
+        rest = Cost.of_parts(structure, gold, parts, None if self.constant is None else "gold")
+        if not len(self.gold):
+            return rest
+        labels = structure.labels_of(gold), structure.copied(0, self.weight), self.table
+        return Cost(*labels, rest.parts, rest.constant)
+
     def scaled(self, factor: float) -> Cost:
         """The costs times a number."""
         parts = (None if part is None else factor * part for part in self.parts)
@@ -257,21 +306,12 @@ class Cost:
         """Arrays in the layout of theta next to the costs of single parts."""
         return [(array, part) for array, part in zip(arrays, self.parts, strict=False) if part is not None]
 
-    def _check_parts(self, structure: Structure, gold: np.ndarray) -> None:
-        if len(self.parts) > len(structure.shapes):
-            raise ValueError(f"costs of {len(self.parts)} arrays, but theta has {len(structure.shapes)}")
-        for k, (span, part) in enumerate(zip(structure.spans(), self.parts, strict=False)):
-            if part is not None:
-                _same_shape(f"parts[{k}]", part, structure.shapes[k])
-                if span is None:
-                    raise ValueError(
-                        f"array {k} of theta is shared by all examples, so its parts cannot have costs of their own; "
-                        "use an array with rows for every example, such as the edges of Chain(edges=True)"
-                    )
+    def _check_gold(self, structure: Structure, gold: np.ndarray) -> tuple[Parts, np.ndarray]:
+        """Refuse right outputs that cost something; all costs written out, and the constants."""
         theta = tuple(np.zeros(shape) for shape in structure.shapes)
         self.add_to(theta)
         constant = np.zeros(structure.n) if self.constant is None else self.constant
-        rounding = ROUNDING * (1.0 + np.abs(constant))
+        rounding = _rounding(constant)
         ell = structure.score(theta, gold) + constant
         if (np.abs(ell) > rounding).any():
             i = int(np.flatnonzero(np.abs(ell) > rounding)[0])
@@ -279,14 +319,22 @@ class Cost:
                 f"example {i}: the loss of the right output is {ell[i]}, but must be 0; "
                 "let the parts of the right output cost nothing, or make up for their costs by the constant"
             )
+        return theta, constant
+
+    def _check_least(self, structure: Structure, theta: Parts, constant: np.ndarray) -> None:
+        """Refuse outputs that cost less than the right ones."""
         if any((array < 0.0).any() for array in theta):
             least = constant - structure.hard(tuple(-array for array in theta))[0]
-            if (least < -rounding).any():
-                i = int(np.flatnonzero(least < -rounding)[0])
+            if (least < -_rounding(constant)).any():
+                i = int(np.flatnonzero(least < -_rounding(constant))[0])
                 raise ValueError(
                     f"example {i}: there is an output with a loss of {least[i]:.6g}, below that of the right one, 0; "
                     "let only parts of the right output have negative costs, made up for by the constant"
                 )
+
+
+def _rounding(constant: np.ndarray) -> np.ndarray:
+    return ROUNDING * (1.0 + np.abs(constant))
 
 
 def _checked(name: str, values: np.ndarray, least: float = 0.0) -> np.ndarray:

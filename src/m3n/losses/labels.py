@@ -39,8 +39,8 @@ class _WrongLabels(Loss):
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         gold, labels = structure.labels_of(gold), structure.shapes[0][1]
-        classes = _class_weights(self.class_weight, labels, gold, structure.row_weights())
-        weight = structure.row_weights(self._weights(structure)) * classes[gold]
+        classes, positions = _class_weights(self.class_weight, labels, gold), self._weights(structure)
+        weight = classes[gold] if positions is None else positions * classes[gold]
         return Cost(gold, weight, 1.0 - np.eye(labels))
 
     @abstractmethod
@@ -58,7 +58,8 @@ class Hamming(_WrongLabels):
         What an error costs, by the right label; a mapping may leave labels out, which then have weight 1. "balanced"
         is positions / (labels that occur * positions with this label), as in scikit-learn.
     position_weight : sequence of sequences of float, or None
-        What an error costs, by position: for every example one number per position, not negative.
+        What an error costs, by position: for every example one number per position, not negative. Of a picture also an
+        array in its shape.
     """
 
     def _weights(self, structure: Structure) -> np.ndarray | None:
@@ -124,7 +125,7 @@ class CostMatrix(Loss):
         table = np.asarray(table, dtype=np.float64)
         if table.shape != (labels, labels):
             raise ValueError(f"CostMatrix needs a cost for each pair of {labels} labels, got shape {table.shape}")
-        return Cost(gold, structure.row_weights(), table)
+        return Cost(gold, np.ones(len(gold)), table)
 
 
 def _position_weights(given: Sequence[Any] | None, lengths: np.ndarray) -> np.ndarray:
@@ -133,22 +134,22 @@ def _position_weights(given: Sequence[Any] | None, lengths: np.ndarray) -> np.nd
         return np.ones(lengths.sum())
     if len(given) != len(lengths):
         raise ValueError(f"position_weight must have one list per example: {len(lengths)} examples, got {len(given)}")
-    weights = [np.atleast_1d(np.asarray(w, dtype=np.float64)) for w in given]
+    weights = [np.asarray(w, dtype=np.float64) for w in given]
     for i, (w, length) in enumerate(zip(weights, lengths, strict=True)):
-        if w.shape != (length,):
+        if w.size != length:
             raise ValueError(f"position_weight[{i}] must have one number per position, {length}, got shape {w.shape}")
-        _check_weights(f"position_weight[{i}]", w)
-    return np.concatenate(weights)
+        _check_weights(f"position_weight[{i}]", w.ravel())
+    return np.concatenate([w.ravel() for w in weights])
 
 
-def _class_weights(given: Any, labels: int, gold: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Weights by label number; ``rows``: how much of a position every row is."""
+def _class_weights(given: Any, labels: int, gold: np.ndarray) -> np.ndarray:
+    """Weights by label number."""
     if given is None:
         return np.ones(labels)
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f'class_weight must be a mapping, an array, "balanced" or None, got {given!r}')
-        counts = np.bincount(gold, rows, labels)
+        counts = np.bincount(gold, minlength=labels)
         return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0.0, counts, 1.0))
     weights = by_label(given, range(labels), "class_weight") if isinstance(given, Mapping) else np.asarray(given, float)
     if weights.shape != (labels,):

@@ -33,10 +33,7 @@ class EdgeHamming(Loss):
         return True
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
-        labels, spans = structure.shapes[0][1], structure.spans()
-        pairs = [
-            k for k, shape in enumerate(structure.shapes) if shape[1:] == (labels, labels) and spans[k] is not None
-        ]
+        pairs = structure.pair_arrays()
         if not pairs:
             raise ValueError(
                 f"{type(structure).__name__} has no array of theta with a row for every pair of neighbours, which "

@@ -18,6 +18,7 @@ from m3n.structures.one_to_many import OneToMany
 from m3n.structures.projective import ProjectiveTree
 from m3n.structures.ranking import k_best
 from m3n.structures.relaxation import RelaxedMap, relaxed_map
+from m3n.structures.relaxed_marginals import RelaxedMarginals, relaxed_marginals
 from m3n.structures.rules import Rules
 from m3n.structures.semi_markov import SemiMarkov
 from m3n.structures.slack import InexactOracle, Restriction
@@ -27,6 +28,6 @@ from m3n.structures.tree import Tree
 __all__ = [
     "AlignmentChain", "Arcs", "Chain", "Factors", "Grammar", "Graph", "HigherOrderChain", "InexactOracle",
     "LabelStructure", "LoopyGraph", "Matching", "Multiclass", "Multilabel", "NoParse", "NonProjectiveTree", "OneToMany",
-    "Parts", "ProjectiveTree", "RelaxedMap", "Restriction", "Rules", "SemiMarkov", "Structure", "TooExpensive",
-    "Transitions", "Tree", "k_best", "multilabel_pairs", "relaxed_map",
+    "Parts", "ProjectiveTree", "RelaxedMap", "RelaxedMarginals", "Restriction", "Rules", "SemiMarkov", "Structure",
+    "TooExpensive", "Transitions", "Tree", "k_best", "multilabel_pairs", "relaxed_map", "relaxed_marginals",
 ]  # fmt: skip

@@ -399,9 +399,24 @@ class Structure(ABC):
             )
         return np.diff(first)
 
-    def row_weights(self, positions: np.ndarray | None = None) -> np.ndarray:
-        """What a wrong label costs at every row of the first array of theta, from the weights of positions (ones)."""
-        return np.ones(self.shapes[0][0]) if positions is None else positions
+    def pair_arrays(self) -> list[int]:
+        """The arrays of theta with a table of labels for every pair of neighbours, in which each pair comes once."""
+        labels = self.shapes[0][1]
+        tables = zip(self.shapes, self.spans(), strict=True)
+        return [k for k, (shape, span) in enumerate(tables) if shape[1:] == (labels, labels) and span is not None]
+
+    @property
+    def original(self) -> Structure:
+        """The output spaces that losses speak of: of a relaxation those without copies, of all others these."""
+        return self
+
+    def without_copies(self, packed: np.ndarray) -> np.ndarray:
+        """Packed outputs of ``original`` from packed outputs with copies that agree."""
+        return packed
+
+    def copied(self, number: int, rows: np.ndarray) -> np.ndarray:
+        """Numbers by row of an array of theta of ``original``, shared out among the rows here that are copies."""
+        return rows
 
     def _label_branches(self, one: np.ndarray, other: np.ndarray) -> list[Restriction]:
         """The first row with different labels: all outputs without the label of ``one`` there, and all with it."""

@@ -45,6 +45,17 @@ class Factors:
         factors.k, factors.shared, factors.scopes, factors.first = scopes.shape[1], shared, scopes, first
         return factors
 
+    def tables(self, both_ways: bool = False) -> list[Factors]:
+        """Tables for single factors of the same variables; if asked for, then also for them in reverse order.
+
+        Parameters
+        ----------
+        both_ways : bool
+            Whether there are two.
+        """
+        orders = [self.scopes, self.scopes[:, ::-1]][: 1 + both_ways]
+        return [Factors.packed(np.ascontiguousarray(scopes), self.first, False) for scopes in orders]
+
     def select(self, examples: np.ndarray) -> Factors:
         """Those of some examples."""
         counts = np.diff(self.first)[examples]

@@ -149,6 +149,13 @@ class Graph(LabelStructure):
     def spans(self) -> tuple[np.ndarray | None, ...]:
         return self.offsets, *(None if given.shared else given.first for given in self.factors)
 
+    def pair_arrays(self) -> list[int]:
+        found: dict[bytes, int] = {}  # the same variables in another order are the same pairs
+        for k in super().pair_arrays():
+            given = self.factors[k - 1]
+            found.setdefault(given.first.tobytes() + np.sort(given.scopes, axis=1).tobytes(), k)
+        return list(found.values())
+
     def most_parts(self) -> np.ndarray:
         return self.nodes + sum(np.diff(given.first) for given in self.factors)
 

@@ -35,11 +35,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from m3n.structures.base import Examples, Selection, Structure
+from m3n.packed import SERIAL, Threads
+from m3n.packed.ragged import ranges
+from m3n.structures.base import Examples, Parts, Selection, Structure
+from m3n.structures.factors import Factors
+from m3n.structures.graph import Graph
 from m3n.structures.labels import Words, cut_labels, join_labels
 from m3n.structures.tree import Tree
 
@@ -59,6 +63,8 @@ class LoopyGraph(Tree):
         Edges of every graph, by the numbers of their nodes within it.
     tables : bool
         Whether every edge has a table of scores of its own.
+    both_ways : bool
+        Whether it has another one for the labels in the other order, as in ``Tree``.
 
     Attributes
     ----------
@@ -76,7 +82,15 @@ class LoopyGraph(Tree):
 
     relaxed: ClassVar[bool] = True
 
-    def __init__(self, nodes: Sequence[int] | np.ndarray, labels: int, edges: Sequence[Any], *, tables: bool = False):
+    def __init__(
+        self,
+        nodes: Sequence[int] | np.ndarray,
+        labels: int,
+        edges: Sequence[Any],
+        *,
+        tables: bool = False,
+        both_ways: bool = False,
+    ):
         self.node_offsets = np.concatenate([[0], np.cumsum(nodes)])
         pairs = [np.asarray(e, dtype=np.int64).reshape(-1, 2) for e in edges]
         if len(pairs) != len(nodes):
@@ -87,7 +101,15 @@ class LoopyGraph(Tree):
         self.portion = 1.0 / np.bincount(self.owner)[self.owner]
         firsts = self.owner[np.cumsum(paths.lengths) - paths.lengths]
         self.graph_of = np.searchsorted(self.node_offsets, firsts, side="right") - 1
-        super().__init__(paths.lengths, labels, paths.edges, tables=tables)
+        super().__init__(paths.lengths, labels, paths.edges, tables=tables, both_ways=both_ways)
+        shared = Factors(pairs, shared=True)
+        factors = [shared, *(shared.tables(both_ways) if tables else ())]
+        self._original = Original(np.diff(self.node_offsets), labels, factors)
+
+    @property
+    def original(self) -> Original:
+        """The graphs without copies, on which losses say what errors cost."""
+        return self._original
 
     @property
     def graphs(self) -> int:
@@ -107,8 +129,15 @@ class LoopyGraph(Tree):
     def positions(self) -> np.ndarray:
         return np.diff(self.node_offsets)
 
-    def row_weights(self, positions: np.ndarray | None = None) -> np.ndarray:
-        return self.portion if positions is None else positions[self.owner] * self.portion
+    def without_copies(self, packed: np.ndarray) -> np.ndarray:
+        labelling = np.zeros(int(self.node_offsets[-1]), np.int64)
+        labelling[self.owner] = packed
+        return labelling
+
+    def copied(self, number: int, rows: np.ndarray) -> np.ndarray:
+        if number == 0:
+            return rows[self.owner] * self.portion.reshape(-1, *(1,) * (rows.ndim - 1))
+        return rows[self.edge_order] if self.spans()[number] is not None else rows
 
     def agreement(self, labelling: np.ndarray) -> float:
         """Share of the nodes whose copies have one label.
@@ -128,7 +157,37 @@ class LoopyGraph(Tree):
         assert isinstance(part, LoopyGraph)
         part.owner, part.portion = self.owner[rows[0]], self.portion[rows[0]]
         part.graph_of = self.graph_of[examples]
+        edges = self.factors[0].first
+        chosen = np.arange(self.n)[examples]
+        part.edge_order = self.edge_order[ranges(edges[chosen], np.diff(edges)[chosen])]
         return part, rows
+
+
+class Original(Graph):
+    """Graphs as they are before they are cut into paths: what outputs and parts they have, without oracles.
+
+    Parameters
+    ----------
+    nodes : array of int (graphs,)
+        Number of nodes of every graph.
+    labels : int
+        Number of labels.
+    factors : sequence of Factors
+        Its edges.
+    """
+
+    oracles: ClassVar[frozenset[str]] = frozenset()
+    words: ClassVar[Words] = Words("graph", "nodes", "outputs")
+
+    def __init__(self, nodes: np.ndarray, labels: int, factors: Sequence[Factors]):
+        self.labels = labels
+        self._set(nodes, tuple(factors))
+
+    def hard(self, theta: Parts, threads: Threads = SERIAL) -> NoReturn:
+        raise TypeError("these graphs have no exact oracles, which is why they are relaxed; ask the LoopyGraph")
+
+    def soft(self, theta: Parts, mu: float, threads: Threads = SERIAL, weights: np.ndarray | None = None) -> NoReturn:
+        self.hard(theta)
 
 
 @dataclass(frozen=True)

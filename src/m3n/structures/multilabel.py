@@ -16,6 +16,7 @@ the maximum spanning tree of I. No other tree gives ``Y`` a higher likelihood.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,27 +86,56 @@ class Multilabel(Graph):
         return total
 
 
-def multilabel_pairs(Y: Any, pairs: str = "full", weights: np.ndarray | None = None) -> np.ndarray:
-    """The pairs of labels that get scores of their own, as an array of int (m, 2) with i < j, in ascending order.
+def multilabel_pairs(
+    Y: Any, pairs: str | Sequence[Any] | np.ndarray = "full", weights: np.ndarray | None = None
+) -> np.ndarray:
+    """The pairs of labels that get scores of their own, as an array of int (m, 2); i < j if they are chosen here.
 
     Parameters
     ----------
     Y : array or sparse matrix (n, labels)
         Zeros and ones: which labels an example has.
-    pairs : {"full", "tree", "none"}
-        All of them, the tree of Chow and Liu, or none.
+    pairs : {"full", "tree", "none"} or pairs of int
+        All of them, the tree of Chow and Liu, none, or these.
     weights : array (n,), optional
         How often every example counts.
     """
-    if pairs not in PAIRS:
-        raise ValueError(f"pairs={pairs!r} is not available; choose one of {PAIRS}")
     indicator = check_indicator(Y)
     labels = indicator.shape[1]
+    if not isinstance(pairs, str):
+        return checked_pairs(pairs, labels)
+    if pairs not in PAIRS:
+        raise ValueError(f"pairs={pairs!r} is not available; choose one of {PAIRS}, or list pairs of labels")
     if pairs == "none":
         return np.empty((0, 2), np.int64)
     if pairs == "full":
         return np.stack(np.triu_indices(labels, 1), axis=1).astype(np.int64)
     return _spanning_tree(mutual_information(indicator, weights))
+
+
+def checked_pairs(pairs: Sequence[Any] | np.ndarray, labels: int) -> np.ndarray:
+    """Pairs of different labels, each once in either order, as an array of int (m, 2).
+
+    Parameters
+    ----------
+    pairs : pairs of int
+        Numbers of labels.
+    labels : int
+        How many there are.
+    """
+    given = np.asarray(pairs)
+    if given.size == 0:
+        return np.empty((0, 2), np.int64)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iu":
+        raise ValueError(f"pairs must be pairs of numbers of labels, got {pairs!r:.80}")
+    for one, other in given.tolist():
+        if one == other or not (0 <= one < labels and 0 <= other < labels):
+            raise ValueError(f"pairs: ({one}, {other}) must be two different labels of 0..{labels - 1}")
+    _, first = np.unique(np.sort(given, axis=1), axis=0, return_index=True)
+    if len(first) < len(given):
+        again = min(set(range(len(given))) - set(first.tolist()))
+        raise ValueError(f"pairs: {tuple(given[again].tolist())} is listed twice; one table serves both orders")
+    return given.astype(np.int64)
 
 
 def check_indicator(Y: Any) -> np.ndarray:

@@ -1,7 +1,9 @@
 """Trees and forests: pairs of variables along edges without cycles, any orientation, every example with its own.
 
 theta = (node (variables, labels), transition (labels, labels)) and, with ``tables=True``, edge (edges, labels, labels):
-one table per edge on top of the shared one. A path is a chain without start and end scores, a star a naive Bayes model
+one table per edge on top of the shared one. With ``both_ways=True`` another array (edges, labels, labels) follows, in
+which the label of an edge's second node comes first; what is said there and back by the same weights has no direction
+(``m3n.features.TwoWays``). A path is a chain without start and end scores, a star a naive Bayes model
 turned around. Both oracles cost O(nodes labels^2) per example and are those of ``m3n.structures.Graph``.
 """
 
@@ -27,7 +29,9 @@ class Tree(Graph):
         For every example its edges, variables being numbered from 0 within the example. The first column is the first
         axis of the tables of scores; an example without edges has an array of shape (0, 2).
     tables : bool
-        Whether theta ends with a table of scores for every edge.
+        Whether theta has a table of scores for every edge.
+    both_ways : bool
+        Whether it has two, the second one for the labels in the other order; with ``tables`` only.
     root : sequence of int, optional
         For every example the variable at which recursions end, -1 for any. It never changes the answer.
     """
@@ -39,11 +43,14 @@ class Tree(Graph):
         edges: Sequence[Any],
         *,
         tables: bool = False,
+        both_ways: bool = False,
         root: Sequence[int] | np.ndarray | None = None,
     ):
         pairs = Factors([_as_pairs(e, i) for i, e in enumerate(edges)], shared=True)
-        factors = [pairs, Factors.packed(pairs.scopes, pairs.first, False)][: 1 + tables]
-        self.tables = tables
+        if both_ways and not tables:
+            raise ValueError("both_ways=True is about tables of edges; it needs tables=True")
+        self.tables, self.both_ways = tables, both_ways
+        factors = [pairs, *(pairs.tables(both_ways) if tables else ())]
         nodes = np.asarray(nodes, dtype=np.int64)
         pairs.check(nodes, 0)
         _refuse_cycles(nodes, pairs)
