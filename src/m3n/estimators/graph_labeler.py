@@ -318,9 +318,11 @@ class GraphLabeler(Trained):
         directed = content.meta.get("directed", True)  # as all edges were once
         return {"relaxed_": content.meta["relaxed"], "directed_": directed, "multipliers_": None}
 
-    def _answers(self, X: Any, marginals: bool) -> tuple[list[list[Any]], list[np.ndarray]]:
-        labels = node_labels(self.predict(X), X)
-        return labels, self._marginals(self.reader_.read(X), 1.0, False, (None, None)) if marginals else []
+    def _answers(
+        self, X: Any, marginals: bool, temperature: float | None = None
+    ) -> tuple[list[list[Any]], list[np.ndarray]]:
+        labels, warmth = node_labels(self.predict(X), X), 1.0 if temperature is None else temperature
+        return labels, self._marginals(self.reader_.read(X), warmth, False, (None, None)) if marginals else []
 
     def _structure(self, graphs: Graphs, labels: int, *, tables: bool, both_ways: bool = False) -> Graph:
         """The output spaces: forests, graphs within the budget, or relaxed ones."""
