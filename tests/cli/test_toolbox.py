@@ -209,6 +209,7 @@ def test_a_run_that_compiles_says_so(monkeypatch):
             return honest(self, problem)
 
     monkeypatch.setattr(SequentialDual, "init", init)
+    monkeypatch.setattr(progress, "expected", set())  # what tests before this one have announced
     assert "compiling 1 function" in trained().output
     assert "compiling" not in trained("--quiet").output
 
