@@ -117,3 +117,15 @@ def test_tabs_stay_tabs():
     write("commas", "a b,X\n\nc,Y\n")
     m3n_("train", "commas", "-m", "model.m3n", "--jobs", 1, "--delimiter", ",")
     assert m3n_("predict", "commas", "-m", "model.m3n", "--delimiter", ",").stdout == "a b,X,X\n\nc,Y,Y\n\n"
+
+
+def test_a_model_of_tokens_with_blanks_reads_lines_as_tokens():
+    write("train.txt", "New York\tB-LOC\nis\tO\n\nYork\tB-PER\nNew Deal\tO\n\n")
+    m3n_("train", "train.txt", "-m", "model.m3n", "--jobs", 1)
+    for text in ("New York\nis\n\nNew Deal\nNew York\n", "New York\tO\nis\tO\n\nNew Deal\tO\nNew York\tO\n"):
+        write("new.txt", text)
+        lines = m3n_("predict", "new.txt", "-m", "model.m3n").stdout.splitlines()
+        assert [line.split("\t")[0] for line in lines if line] == ["New York", "is", "New Deal", "New York"]
+        assert [line.split("\t")[-1] for line in lines if line] == ["B-LOC", "O", "O", "B-LOC"]
+    write("new.jsonl", '{"tokens": ["New York", "is"]}\n')
+    assert json.loads(m3n_("predict", "new.jsonl", "-m", "model.m3n").stdout)["labels"] == ["B-LOC", "O"]

@@ -26,6 +26,7 @@ from m3n.scores.labels import are_chunks
 
 FORMATS = {GRAPHS: "json_lines", SETS: "svmlight"}  # of what is not sequences
 TASK_OF = {"conllu": "dependencies", "brackets": "phrases", "parallel": "alignments"}  # what is learnt from a format
+TAB = "\t"
 SCHEMES = ("auto", *READ, "none")
 
 
@@ -143,8 +144,10 @@ class Reading:
 
         def format_of(head: Held) -> str:
             nonlocal reading
-            reading = replace(self, format=self.format or self._format_for(head, model), shown=False)
-            return reading.format or ""
+            found = self.format or self._format_for(head, model)
+            between = TAB if self.delimiter is None and found == "columns" and _holds_blanks(model) else self.delimiter
+            reading = replace(self, format=found, delimiter=between, shown=False)
+            return found
 
         for part in batches(path, format_of, encoding):
             data = reading.for_model(part, model)
@@ -170,7 +173,9 @@ class Reading:
         kind = "columns" if model.reader_.kind == "columns" else "attributes"
         found = recognise(head, labelled=False, kind=kind)
         if self.shown:
-            console(errors=True).print(f"{head.name}: read as {found.format}, for {found.why}")
+            whole = found.format == "columns" and _holds_blanks(model)
+            why = "columns between tabs, as the model learnt from" if whole else found.why
+            console(errors=True).print(f"{head.name}: read as {found.format}, for {why}")
         return found.format
 
     def _whole(self, path: Source, form: Form, gold: bool) -> Data | None:
@@ -232,6 +237,12 @@ class Reading:
             return replace(self, format="columns", shown=False).labelled(source)
         wanted = f"the model was trained on {_count(reader.columns)}, which a label may follow"
         raise ValueError(f"{name_of(path)} has {_count(len(X.columns))}, but {wanted}")
+
+
+def _holds_blanks(model: Any) -> bool:
+    """Whether a line without a tab is one token, blanks and all: tabs separated it from the label in training."""
+    reader = model.reader_
+    return isinstance(reader, SequenceReader) and reader.columns == 1 and reader.delimiter == TAB
 
 
 def _with_labels(data: Data, path: Source, purpose: str) -> Data:

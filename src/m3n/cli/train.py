@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import INTERRUPTED, blaming, console, print_json
 from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
+from m3n.compiled.progress import clock
 from m3n.estimators.chains import scheme_of
 from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
 from m3n.io import Data
@@ -167,7 +167,7 @@ def run(material: Material, wishes: Wishes) -> int:
     """
     out, data = console(errors=wishes.json), material.data
     shown = not (wishes.json or wishes.quiet)
-    begin = time.perf_counter()
+    begin = clock()
     model = _estimator(wishes, shown and console(errors=True).is_terminal)
     if shown:
         _announce(out, material, form_of(model), wishes)
@@ -176,7 +176,7 @@ def run(material: Material, wishes: Wishes) -> int:
     if material.calibration is not None:
         remarks.append(_calibrated(model, material.calibration, material.files.calibrate))
     model.save(wishes.model)
-    trained = time.perf_counter() - begin
+    trained = clock() - begin
     remarks += remarks_on(model, data, material.count)
     scores = {} if material.held_out is None else _scores(model, material.held_out)
     if wishes.report is not None:

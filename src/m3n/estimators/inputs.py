@@ -104,12 +104,15 @@ class SequenceReader:
         The vocabulary, for ``kind="attributes"`` and ``kind="columns"``.
     columns : int
         How many columns tokens had, for ``kind="columns"``; 0 if that is not known.
+    delimiter : str
+        What separated them; a blank stands for blanks and tabs.
     """
 
     kind: str = ""
     width: int = 0
     vectorizer: AttributeVectorizer | Templates | None = None
     columns: int = 0
+    delimiter: str = " "
 
     @property
     def pair_width(self) -> int | None:
@@ -120,7 +123,7 @@ class SequenceReader:
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
         separator = getattr(self.vectorizer, "separator", None)  # how names and values are joined, if they are
-        plain = {"kind": self.kind, "width": self.width, "columns": self.columns}
+        plain = {"kind": self.kind, "width": self.width, "columns": self.columns, "delimiter": self.delimiter}
         return plain if separator is None else plain | {"separator": separator}, packed_vocabulary(self.vectorizer)
 
     @classmethod
@@ -148,7 +151,8 @@ class SequenceReader:
                 raise ValueError("min_freq is for attributes with names; columns of matrices stay as they are")
             matrix = _join(sequences, self.kind, None)
         self.width = matrix.shape[1]
-        self.columns = len(sequences.columns) if self.kind == "columns" else 0
+        if self.kind == "columns":
+            self.columns, self.delimiter = len(sequences.columns), sequences.delimiter
         return Inputs(matrix, lengths, self._pairs(sequences))
 
     def read(self, X: Any) -> Inputs:
