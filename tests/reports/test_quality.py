@@ -49,9 +49,14 @@ def test_chunks_are_found_by_their_labels(random):
     assert "rules of iob2" in scores(outcome(gold, predicted), "iob2")
 
 
-@pytest.mark.parametrize("labels", [["O"], ["A", "O"], ["B-x", "word"], [0, 1], ["B", "I"]])
+@pytest.mark.parametrize("labels", [["O"], ["A", "O"], ["B-x", "word"], [0, 1]])
 def test_other_labels_have_no_chunks(labels):
     assert chunks(outcome([labels], [labels]), None) is None
+
+
+def test_prefixes_alone_are_chunks_of_one_kind():
+    found = chunks(outcome([["B", "I", "O", "B"]], [["B", "O", "O", "B"]]), None)
+    assert (found.precision, found.recall) == (0.5, 0.5)
 
 
 def test_confusion_matrix_against_scikit_learn(random):
