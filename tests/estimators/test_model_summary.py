@@ -54,6 +54,7 @@ def test_facts_of_every_estimator_before_and_after_a_file(make, tmp_path):
     assert facts["bytes"] == 8 * facts["weights"]
     assert facts["solver"] == type(model.solver_).__name__
     assert facts["lam"] == model.lam_
+    assert facts["temperature"] == (1.0 if make is tagger else None)
     certificate = model.certificate_
     assert facts["certificate"] == {
         "primal": certificate.primal,

@@ -28,9 +28,10 @@ def summary(model: Any) -> dict[str, Any]:
     dict
         ``kind`` of estimator, ``labels``, ``attributes`` (their number), ``weights`` and ``nonzero_weights`` (their
         numbers; with a kernel, of coefficients), ``bytes`` that they take in memory, ``support`` (how many inputs a
-        kernel model keeps, else None), ``objective``, ``solver``, ``lam``, ``certificate`` (``primal``, ``dual``,
-        ``gap`` and ``relaxed``), ``status``, ``passes``, ``seconds``, ``parameters`` that differ from their defaults,
-        and the ``version`` of m3n that trained it. What a model does not know is None.
+        kernel model keeps, else None), ``objective``, ``solver``, ``lam``, ``temperature`` (of its
+        probabilities), ``certificate`` (``primal``, ``dual``, ``gap`` and ``relaxed``), ``status``, ``passes``,
+        ``seconds``, ``parameters`` that differ from their defaults, and the ``version`` of m3n that trained it. What a
+        model does not know is None.
     """
     model._check_fitted()
     held = model._holder
@@ -48,6 +49,7 @@ def summary(model: Any) -> dict[str, Any]:
         "objective": held.objective,
         "solver": origin.get("solver"),
         "lam": _plain(getattr(held, "lam_", None)),
+        "temperature": _plain(getattr(held, "temperature_", None)),
         "certificate": None if certificate is None else _bounds(certificate),
         "status": None if status is None else str(status),
         "passes": float(trace[-1].passes) if trace else None,
