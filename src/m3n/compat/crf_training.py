@@ -30,6 +30,7 @@ from m3n.features.observed import observed_pairs
 from m3n.losses import Hamming
 from m3n.problem import Problem
 from m3n.run.callbacks import ProgressBar
+from m3n.run.certificate import Record
 from m3n.run.loop import Callback, Result, Snapshot, minimize
 from m3n.structures import Chain
 
@@ -45,6 +46,7 @@ ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
 DELTA = {"lbfgs": 1e-5, "l2sgd": 1e-6}
 PASSES = {"l2sgd": 1000, "ap": 100, "pa": 100, "arow": 100}
 MARGIN_RTOL = 1e-2  # nobody asked for the optimum of an objective that only stands in
+RISING = 1e-2  # of the objective: a lower bound that rises more is that of a run on its way
 LEAST_SQUARE = 1e-4  # c2 where neither c1 nor c2 is positive: without it there may be no optimum
 
 
@@ -102,8 +104,8 @@ class Plan:
     objective: str  # "crf" or "margin": the loss of a sequence
     square: float  # c2, the weight of |w|^2 beside the sum of losses
     absolute: float  # c1, the weight of |w|_1
-    # Training ends at a duality gap of this part of the objective. With an l1 penalty the gap lags far behind the
-    # objective, so that training also ends, as in CRFsuite, where ``period`` passes have brought no more than this.
+    # Training ends at a duality gap of this part of the objective. With an l1 penalty the gap lags behind the objective,
+    # so that training also ends, as in CRFsuite, where ``period`` passes have brought no more than this.
     rtol: float
     period: int = 10  # see above
     max_passes: float | None = None  # it ends after so many passes over the data, too
@@ -119,6 +121,9 @@ class Plan:
 class Settled:
     """A callback that ends a run when some passes have not made the objective better.
 
+    The objective of a dual method may rest, or get worse, in its first passes. What it has proven tells: as long as
+    the lower bound rises by more than ``RISING``, the run goes on.
+
     Parameters
     ----------
     period : int
@@ -129,13 +134,15 @@ class Settled:
 
     def __init__(self, period: int, delta: float):
         self.period, self.delta = period, delta
-        self.known: list[tuple[float, float]] = []
+        self.known: list[Record] = []
 
     def __call__(self, snapshot: Snapshot) -> bool:
-        passes, primal = snapshot.record.passes, snapshot.record.primal
-        self.known.append((passes, primal))
-        earlier = [value for at, value in self.known if at <= passes - self.period]
-        return bool(earlier) and earlier[-1] - primal <= self.delta * abs(primal)
+        now = snapshot.record
+        self.known.append(now)
+        earlier = next((then for then in reversed(self.known) if then.passes <= now.passes - self.period), None)
+        if earlier is None or now.dual - earlier.dual > RISING * abs(now.primal):
+            return False
+        return earlier.primal - now.primal <= self.delta * abs(now.primal)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ soft threshold. It keeps u alone, and what its step takes of the gain is the gro
 weights that stay zero take nothing, so steps grow longer as weights vanish (``maps.shrunk``).
 
 After every pass z = w, and kappa falls, from ``START`` times |x|^2/n for a row x of features: while alpha is far off a
-strong pull is what makes progress, later it is only in the way. u moves with both so that v stays.
+strong pull is what makes progress, later it is only in the way. u moves with both so that v stays. What a step returns
+is that centre: the soft threshold of u after the move is a step further and, in the first passes, much worse.
 
 Certificate. Any alpha is a dual point of the problem itself, with v = s u - kappa z; of all points on the way from
 there to gold the best is found exactly (``owl_qn.best_dual``). So D is true for every lam, 0 included: there the outer
@@ -49,9 +50,10 @@ from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.owl_qn import best_dual
 
-START = 0.1  # of |x|^2/n: kappa at the beginning; chunking, c1 = c2 = 0.1 and c1 = 1, c2 = 0
-SHRINK = 0.96  # of kappa, after every step
-LEAST = 0.1  # of kappa at the beginning
+START = 0.2  # of |x|^2/n: kappa at the beginning
+SHRINK = 0.95  # of kappa, after every step
+LEAST = 0.05  # of kappa at the beginning
+HASTE = 0.5  # of the steps of rows that are certain of their labels, at the beginning: whole ones are refused too often
 
 
 class SparseMemory:
@@ -64,7 +66,7 @@ class SparseMemory:
     u : array (dim,)
         (v + kappa z)/(lam + kappa).
     centre : array (dim,)
-        z.
+        z: the weights after the last step.
     kappa, least : float
         Weight of the proximal term, and its smallest.
     steps : int
@@ -85,15 +87,11 @@ class SparseMemory:
         self.origin, self.steps, self.kappa = origin, 0, _kappa(problem)
         self.least = LEAST * self.kappa
         potentials = leaning(problem, LEAN) if origin is None else _gibbs(problem, origin)
-        self.point = begin(problem, Origin(potentials=potentials, eta=certain(problem), kappa=np.ones(problem.n)))
+        eta = HASTE * certain(problem)
+        self.point = begin(problem, Origin(potentials=potentials, eta=eta, kappa=np.ones(problem.n)))
         self.centre = np.zeros(problem.dim) if origin is None else origin.copy()
         strength = problem.lam + self.kappa
         self.u = filled(problem, self.point, strength) + self.kappa / strength * self.centre
-
-    def weights(self, problem: Problem) -> np.ndarray:
-        """w = S(u, l1/s)."""
-        threshold = self._threshold(problem)
-        return self.u - np.clip(self.u, -threshold, threshold)
 
     def advance(self, problem: Problem, seed: int) -> None:
         """One pass over the examples in random order, then another centre and another kappa."""
@@ -122,7 +120,8 @@ class SparseMemory:
 
     def _move(self, problem: Problem, kappa: float) -> None:
         """The weights become the centre; of a step length, 1/eta - T is proportional to 1/s."""
-        v, w, heat = self._vector(problem), self.weights(problem), problem.temperature
+        v, threshold, heat = self._vector(problem), self._threshold(problem), problem.temperature
+        w = self.u - np.clip(self.u, -threshold, threshold)
         ratio = (problem.lam + self.kappa) / (problem.lam + kappa)
         self.point.eta[:] = 1.0 / (heat + ratio * (1.0 / self.point.eta - heat))
         self.u, self.centre, self.kappa = (v + kappa * w) / (problem.lam + kappa), w, kappa
@@ -183,7 +182,7 @@ class SparseDualAscent(FromWeights[SparseDualAscentState]):
 
 
 def _state(problem: Problem, memory: SparseMemory, dual: float) -> SparseDualAscentState:
-    return SparseDualAscentState(memory.weights(problem), max(dual, memory.dual(problem)), memory, memory.steps)
+    return SparseDualAscentState(memory.centre, max(dual, memory.dual(problem)), memory, memory.steps)
 
 
 def _kappa(problem: Problem) -> float:
