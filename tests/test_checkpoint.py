@@ -25,6 +25,7 @@ from m3n.solvers import (
     ExponentiatedGradient,
     Pairwise,
     SequentialDual,
+    SparseDualAscent,
     StructSVM,
 )
 from m3n.structures import Chain
@@ -34,8 +35,9 @@ from tests.tiny import chain_problem
 @pytest.mark.parametrize("name", sorted(BY_NAME))
 def test_a_run_that_was_cut_off_goes_on(name, tmp_path):
     """The same weights to the last bit as without a break, for every solver."""
-    smooth = {"l1": 0.01} if name == "owl_qn" else {}
-    problem = chain_problem(temperature=1.0 if name in ("dual_ascent", "owl_qn") else 0.0, **smooth)
+    kind = BY_NAME[name]
+    smooth = {"l1": 0.01} if kind.takes_l1 else {}
+    problem = chain_problem(temperature=1.0 if kind.smooth_only else 0.0, **smooth)
     solver = BY_NAME[name]()
     saved = Checkpoint(tmp_path / "run", every=0.0)
     cut = minimize(problem, solver, tol=0.0, max_passes=4, callbacks=[saved])
@@ -245,8 +247,12 @@ SOLVERS = {
 @pytest.fixture(params=sorted(SOLVERS))
 def solver_and_problem(request):
     solver = SOLVERS[request.param]
-    settings = {"l1": 0.01} if solver.takes_l1 else {}
-    return solver, same_data(temperature=1.0 if solver.smooth_only else 0.0, **settings)
+    return solver, same_data(temperature=1.0 if solver.smooth_only else 0.0, **l1_of(solver))
+
+
+def l1_of(solver):
+    """A penalty for a solver that needs one."""
+    return {"l1": 0.01} if solver.takes_l1 else {}
 
 
 def test_damaged_arrays_are_refused_one_by_one(solver_and_problem, tmp_path):
@@ -278,13 +284,14 @@ OUT_OF_RANGE = [
     (StructSVM(), ("outputs", "parts"), -1), (StructSVM(slack="n"), ("order",), 99),
     (SMO(), ("masses", "ids"), 1 << 40), (SMO(), ("masses", "used"), 1 << 20), (SMO(), ("order",), -1),
     (DualAscent(), ("memory", "point", "starts"), 1 << 40),
+    (SparseDualAscent(), ("memory", "point", "starts"), 1 << 40),
     (ExponentiatedGradient(online=True), ("potentials", "starts"), -1),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("solver", "place", "number"), OUT_OF_RANGE)
 def test_numbers_out_of_range_are_refused(solver, place, number, tmp_path):
-    problem = same_data(lengths=(1, 3, 2, 4, 3), temperature=1.0 if solver.smooth_only else 0.0)
+    problem = same_data(lengths=(1, 3, 2, 4, 3), temperature=1.0 if solver.smooth_only else 0.0, **l1_of(solver))
     path, result = saved_run(tmp_path, problem, solver, passes=3)
 
     def change(array):

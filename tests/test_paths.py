@@ -5,7 +5,7 @@ import pytest
 
 import m3n
 from m3n import Status, minimize, path
-from m3n.solvers import OWLQN, BatchFrankWolfe, DualAscent, SequentialDual
+from m3n.solvers import BatchFrankWolfe, DualAscent, SequentialDual, SparseDualAscent
 from tests.tiny import Enumerated, chain_problem
 
 LAMS = [0.01, 1.0, 0.1, 0.3]
@@ -49,7 +49,7 @@ def test_the_table_has_a_line_per_point():
 def test_a_sparse_path_to_no_square_at_all():
     problem = chain_problem(seed=3, temperature=1.0, l1=0.05)
     found = path(problem, [0.1, 0.0], tol=1e-4)
-    assert all(isinstance(point.result.solver, OWLQN) for point in found)
+    assert all(isinstance(point.result.solver, SparseDualAscent) for point in found)
     assert found[-1].certificate.primal == pytest.approx(Enumerated.of(problem.with_lam(0.0)).optimum(), abs=1e-4)
 
 

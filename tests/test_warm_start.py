@@ -16,6 +16,7 @@ from m3n.solvers import (
     GapSampling,
     Pairwise,
     SequentialDual,
+    SparseDualAscent,
 )
 from m3n.solvers.working_sets import _gold_slots, copied
 from tests.tiny import Enumerated, chain_problem, multiclass_problem
@@ -29,7 +30,7 @@ CASES = [
     *((solver, make) for solver in (SequentialDual(), BlockFrankWolfe(), BlockFrankWolfe(move=Pairwise()))
       for make in MARGIN.values()),
     *((solver, make) for solver in (DualAscent(), LBFGS()) for make in SMOOTH.values()),
-    (OWLQN(), lambda **s: chain_problem(temperature=1.0, l1=0.03, **s)),
+    *((solver, lambda **s: chain_problem(temperature=1.0, l1=0.03, **s)) for solver in (OWLQN(), SparseDualAscent())),
 ]  # fmt: skip
 LAMS = [(0.3, 0.1), (0.3, 0.01), (0.1, 0.1), (0.03, 0.3)]
 

@@ -4,6 +4,7 @@ import copy
 import pickle
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import m3n
 from m3n.compat import convert
+from m3n.compat.crf_training import Settled
 from m3n.compat.sklearn_crfsuite import CRF, scorers, utils
 from m3n.compat.sklearn_crfsuite import metrics as our_metrics
 from m3n.estimators import summary, top_weights
+from m3n.run.certificate import Record
 from tests.compat.sentences import objective, sentences
 
 original = pytest.importorskip("sklearn_crfsuite")
@@ -96,10 +99,32 @@ def test_without_a_square_penalty_training_ends_when_the_objective_has_settled(d
     assert ours.model_.status_ in (m3n.Status.CALLBACK, m3n.Status.TOLERANCE)
     assert objective(ours, X, y, 0.5, 0.0) == pytest.approx(theirs.training_log_.last_iteration["loss"], rel=1e-4)
     hasty = CRF(c1=0.5, c2=0.0, period=3, delta=0.01).fit(X, y)
-    assert hasty.model_.status_ is m3n.Status.CALLBACK
     assert len(hasty.training_log_.iterations) < len(ours.training_log_.iterations)
-    losses = [iteration["loss"] for iteration in hasty.training_log_.iterations]
-    assert losses[-4] - losses[-1] <= 0.01 * losses[-1]
+
+
+def test_a_limit_and_a_sparse_penalty_ask_for_less_than_the_optimum(data):
+    X, y, _ = data
+    limited, exact = (CRF(c1=0.5, c2=0.5, max_iterations=500, **delta).fit(X, y) for delta in ({}, {"delta": 1e-5}))
+    for crf, part in ((limited, 1e-3), (exact, 1e-5)):
+        last = crf.training_log_.last_iteration
+        assert 0.0 < last["gap"] <= part * last["loss"]
+    assert limited.training_log_.last_iteration["num"] < exact.training_log_.last_iteration["num"] < 500
+
+
+def test_what_has_settled():
+    """Neither the objective falls nor does its lower bound rise by much."""
+
+    def settles(primals, duals):
+        settled, wishes = Settled(period=3, delta=0.01), []
+        for k, (primal, dual) in enumerate(zip(primals, duals, strict=True)):
+            record = Record(2.0 * k, 0.0, 0, 0, primal, dual, primal - dual)
+            wishes.append(settled(SimpleNamespace(record=record)))
+        return wishes
+
+    assert settles([9.0, 8.0, 7.995, 7.99], [1.0] * 4) == [False, False, False, True]
+    assert settles([9.0, 8.0, 8.0, 8.0], [1.0, 1.1, 1.2, 1.3]) == [False] * 4
+    assert settles([9.0, 8.0, 7.0, 6.0], [1.0] * 4) == [False] * 4
+    assert settles([8.0] * 4, [1.0] * 4) == [False, False, True, True]
 
 
 def test_l2sgd_reaches_the_optimum_of_lbfgs(data, fitted):

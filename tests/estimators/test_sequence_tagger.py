@@ -321,7 +321,7 @@ def test_no_warning_when_converged():
         tagger().fit(X, y)
 
 
-@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"subgradient", "owl_qn"}))
+@pytest.mark.parametrize("name", sorted(set(BY_NAME) - {"subgradient", "owl_qn", "sparse_dual_ascent"}))
 def test_every_solver_by_its_name(name):
     """Same certificate whatever the solver; the seed of those that draw random numbers is random_state."""
     train, _ = m3n.datasets.digit_strings(n_train=20, n_test=1)

@@ -110,7 +110,7 @@ def test_an_l1_penalty_makes_zeros():
     assert 0 < np.count_nonzero(w) < len(w)
     expected = problem_of(X, y, "crf", lam=0.01).primal(w) + 0.05 * np.abs(w).sum()
     assert model.certificate_.primal == pytest.approx(expected, rel=1e-12)
-    assert type(model.solver_).__name__ == "OWLQN"
+    assert type(model.solver_).__name__ == "SparseDualAscent"
 
 
 def test_sparse_models_keep_no_zeros(tmp_path):

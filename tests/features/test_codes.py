@@ -73,23 +73,33 @@ def test_masks_need_a_power_of_two(random):
         Codes([0, 1], [3], 12, [0, 2], [0, 1])
 
 
-@pytest.mark.parametrize("weights", [None, [2.0, 1.0, 0.5]])
-@pytest.mark.parametrize("solver", ["sequential_dual", "block_frank_wolfe", "dual_ascent"])
-def test_block_methods_find_what_whole_passes_find(random, solver, weights):
-    """Visits read rows of codes by functions of their own; passes over all examples do not."""
+def coded_problem(random, **settings):
+    """Labelled trees whose arcs have codes, at scales of their own."""
     lists = [[(0, 1), (2, 1), (0, 2), (1, 2), (2, 3), (1, 3)], [(0, 1)], [(0, 1), (2, 1), (0, 2), (1, 2)]]
     arcs, heads = Arcs.of([3, 1, 2], lists, labels=3), [[2, 0, 2], [0], [0, 1]]
     plain, _ = some_codes(random, rows=len(arcs.head))
     codes = np.concatenate([random.choice(16, 4, replace=False) for _ in arcs.head])
     labels = Codes(np.arange(len(arcs.head) + 1) * 4, codes, 16, arcs.part_first, np.array([0, 5, 9])[arcs.part_label])
     trees = [[(head, k % 3) for k, head in enumerate(tree)] for tree in heads]
-    soft = solver == "dual_ascent"
-    problem = Problem(
-        ProjectiveTree(arcs), Stack(Scaled(plain, 0.5), labels), trees, lam=0.1, sample_weight=weights,
-        loss=None if soft else PartLoss(), temperature=float(soft),
-    )  # fmt: skip
+    return Problem(ProjectiveTree(arcs), Stack(Scaled(plain, 0.5), labels), trees, lam=0.1, **settings)
+
+
+KINDS = {  # the solver of whole passes, and the objective
+    "sequential_dual": ("bmrm", {"loss": PartLoss()}),
+    "block_frank_wolfe": ("bmrm", {"loss": PartLoss()}),
+    "dual_ascent": ("lbfgs", {"temperature": 1.0}),
+    "sparse_dual_ascent": ("owl_qn", {"temperature": 1.0, "l1": 0.02}),
+}
+
+
+@pytest.mark.parametrize("weights", [None, [2.0, 1.0, 0.5]])
+@pytest.mark.parametrize("solver", KINDS)
+def test_block_methods_find_what_whole_passes_find(random, solver, weights):
+    """Visits read rows of codes by functions of their own; passes over all examples do not."""
+    reference, settings = KINDS[solver]
+    problem = coded_problem(random, sample_weight=weights, **settings)
     assert type(problem.blocks.rows).__name__ == "CodeRows"
-    one, other = (minimize(problem, name, tol=2e-2, max_passes=2000) for name in (solver, "lbfgs" if soft else "bmrm"))
+    one, other = (minimize(problem, name, tol=2e-2, max_passes=2000) for name in (solver, reference))
     assert one.converged and other.converged
     assert max(one.certificate.dual, other.certificate.dual) <= min(one.certificate.primal, other.certificate.primal)
     np.testing.assert_allclose(one.w, other.w, atol=2 * np.sqrt(2 * 2e-2 / 0.1))

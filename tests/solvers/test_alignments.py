@@ -125,9 +125,9 @@ def test_who_trains_matchings():
     able = set(pairs("matching"))
     assert able >= {"excessive_gap", "extragradient", "exponentiated_gradient", "block_frank_wolfe", "bmrm"}
     assert able >= {"struct_svm", "subgradient", "sequential_dual", "smo"}
-    assert not able & {"lbfgs", "dual_ascent", "owl_qn", "online"}
+    assert not able & {"lbfgs", "dual_ascent", "owl_qn", "sparse_dual_ascent", "online"}
     assert able - set(pairs("matching, (2, 2)")) == {"smo"}
-    assert set(SOLVERS) - set(pairs("one to many")) == {"dual_ascent", "owl_qn"}
+    assert set(SOLVERS) - set(pairs("one to many")) == {"dual_ascent", "owl_qn", "sparse_dual_ascent"}
     assert set(pairs("one to many")) - set(pairs("chain")) == {"smo"}
 
 

@@ -8,9 +8,10 @@ import scipy.optimize
 
 from m3n import Problem, Status, minimize
 from m3n.features import Dense, Observed, Stack, chain_features, observed_pairs
-from m3n.solvers import LBFGS, OWLQN
+from m3n.solvers import LBFGS, OWLQN, SparseDualAscent
 from m3n.solvers.owl_qn import best_dual, pseudo_gradient
 from m3n.structures import Chain, Multiclass
+from tests.solvers.test_product import Counting
 from tests.tiny import Enumerated, PartCoordinates, chain_problem, iterates, multiclass_problem
 
 CASES = {
@@ -21,14 +22,18 @@ CASES = {
 }
 
 
+BOTH = pytest.mark.parametrize("solver", [OWLQN(), SparseDualAscent()], ids=["owl_qn", "sparse_dual_ascent"])
+
+
 @pytest.fixture(params=CASES)
 def problem(request):
     return CASES[request.param]()
 
 
-def test_the_optimum_and_the_zeros_of_an_independent_solver(problem):
+@BOTH
+def test_the_optimum_and_the_zeros_of_an_independent_solver(problem, solver):
     w, best = Enumerated.of(problem).sparse_optimum()
-    result = minimize(problem, OWLQN(), tol=1e-8, max_passes=3000)
+    result = minimize(problem, solver, tol=1e-8, max_passes=3000)
     assert result.status is Status.TOLERANCE
     assert result.certificate.dual <= best + 1e-9 <= result.certificate.primal + 2e-9
     zeros = np.abs(w) < 1e-6
@@ -110,10 +115,11 @@ def test_a_tiny_penalty_is_nearly_that_of_lbfgs():
     np.testing.assert_allclose(sparse.w, plain.w, atol=1e-3)
 
 
-def test_auto_chooses_it_and_says_why():
-    result = minimize(chain_problem(temperature=1.0, l1=0.1), tol=1e-3)
+def test_auto_chooses_it_where_examples_cannot_be_visited_and_says_why(random):
+    problem = Problem(Counting(6, 3), Dense(random.normal(size=(6, 3)), 3), [0] * 6, lam=0.1, temperature=1.0, l1=0.1)
+    result = minimize(problem, tol=1e-3)
     assert isinstance(result.solver, OWLQN)
-    assert "l1 penalty" in result.reason
+    assert "l1 penalty, and Counting has no compiled visits" in result.reason
 
 
 def test_padding_stays_zero(random):

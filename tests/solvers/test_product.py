@@ -309,7 +309,8 @@ def test_refuses_a_crf_or_solves_it(solver):
 def test_refuses_an_l1_penalty_or_needs_one(solver):
     name = type(solver).__name__
     wrong = chain_problem(temperature=1.0, l1=0.0 if solver.takes_l1 else 0.1)
-    message = f"{name} is for problems with an l1 penalty" if solver.takes_l1 else f"{name} cannot .* choose OWLQN"
+    refusal = rf"{name} cannot .* choose from \['OWLQN', 'SparseDualAscent'\]"
+    message = f"{name} is for problems with an l1 penalty" if solver.takes_l1 else refusal
     with pytest.raises(WrongObjective, match=message):
         minimize(wrong, solver)
     with pytest.raises(WrongObjective, match=r"no solver minimises an l1 penalty .* at temperature 0"):

@@ -67,7 +67,7 @@ class Objective:
     lam : float
         Weight of the regulariser lam/2 |w|^2. It may be 0 if ``l1`` is not.
     l1 : float
-        Weight of the penalty l1 |w|_1, which makes weights exactly zero; ``OWLQN`` minimises it, for CRFs.
+        Weight of the penalty l1 |w|_1, which makes weights exactly zero, for CRFs.
     n_jobs : int or None
         Threads for sums of vectors; None takes every core.
 
@@ -271,7 +271,7 @@ class Problem(Objective):
     n_jobs : int or None
         Threads of a pass; None takes every core.
     l1 : float
-        Weight of the penalty l1 |w|_1, which makes weights exactly zero; ``OWLQN`` minimises it, for CRFs.
+        Weight of the penalty l1 |w|_1, which makes weights exactly zero, for CRFs.
 
     Attributes
     ----------

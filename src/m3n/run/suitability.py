@@ -56,11 +56,11 @@ def _check_l1(problem: Objective, solver: Solver[Any]) -> None:
     name = type(solver).__name__
     if problem.l1 and not problem.temperature:
         raise WrongObjective(
-            f"no solver minimises an l1 penalty (here l1 = {problem.l1:g}) at temperature 0: OWLQN needs the smooth "
+            f"no solver minimises an l1 penalty (here l1 = {problem.l1:g}) at temperature 0: that takes the smooth "
             "risk of a CRF; choose l1=0, or temperature=1"
         )
     if problem.l1 and not solver.takes_l1:
-        raise WrongObjective(f"{name} cannot minimise an l1 penalty (here l1 = {problem.l1:g}): choose OWLQN")
+        raise WrongObjective(f"{name} cannot minimise an l1 penalty (here l1 = {problem.l1:g}): {_choices(problem)}")
     if solver.takes_l1 and not problem.l1:
         instead = "LBFGS" if problem.temperature else "SequentialDual"
         raise WrongObjective(f"{name} is for problems with an l1 penalty, here l1 = 0: choose {instead} or 'auto'")

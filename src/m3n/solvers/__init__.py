@@ -24,6 +24,7 @@ from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.owl_qn import OWLQN
 from m3n.solvers.sequential_dual import SequentialDual
 from m3n.solvers.smo import SMO
+from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 from m3n.solvers.struct_svm import StructSVM
 from m3n.solvers.subgradient import Subgradient
 
@@ -39,6 +40,7 @@ BY_NAME: dict[str, type[Solver[Any]]] = {
     "owl_qn": OWLQN,
     "sequential_dual": SequentialDual,
     "smo": SMO,
+    "sparse_dual_ascent": SparseDualAscent,
     "struct_svm": StructSVM,
     "subgradient": Subgradient,
 }
@@ -65,6 +67,6 @@ def resolve_solver(
 __all__ = [
     "BMRM", "BY_NAME", "LBFGS", "OWLQN", "SMO", "BatchFrankWolfe", "BlockFrankWolfe", "Choice", "DualAscent",
     "ExcessiveGap", "ExponentiatedGradient", "Extragradient", "GapSampling", "Pairwise", "PlaneCache",
-    "SequentialDual", "Shuffled", "Solver", "State", "StructSVM", "Subgradient", "Toward", "Uniform", "choose",
-    "choose_smooth", "resolve_solver",
+    "SequentialDual", "Shuffled", "Solver", "SparseDualAscent", "State", "StructSVM", "Subgradient", "Toward",
+    "Uniform", "choose", "choose_smooth", "resolve_solver",
 ]  # fmt: skip

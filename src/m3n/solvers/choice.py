@@ -52,6 +52,7 @@ from m3n.solvers.dual_ascent import DualAscent
 from m3n.solvers.lbfgs import LBFGS
 from m3n.solvers.owl_qn import OWLQN
 from m3n.solvers.sequential_dual import SequentialDual
+from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 
 LOOSE = ((1.0, 0.01), (2.0, 0.05))  # pull up to, share of J(0) from: block Frank-Wolfe, from the first table above
 MOST_BYTES = 1 << 31  # for the dual point of all examples
@@ -88,7 +89,7 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
         The tolerances of the run, as in ``minimize``.
     """
     if problem.l1:
-        return Choice(OWLQN(), "an l1 penalty: no other solver makes weights exactly zero")
+        return _choose_sparse(problem, seed)
     if not isinstance(problem, Problem):
         why = "passes made elsewhere: {}"
         if problem.temperature:
@@ -127,14 +128,33 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
     vectors = 1.0 + problem.dim / sum(int(np.prod(shape)) for shape in problem.structure.shapes)
     if (LEAST + SLOPE * change) * threads**SCALING > vectors:
         return Choice(LBFGS(), f"weak regularisation for {threads} threads: passes on all of them are quicker")
-    obstacle = _obstacle(problem)
+    obstacle = _smooth_obstacle(problem)
     if obstacle:
         return Choice(LBFGS(), f"{obstacle}: L-BFGS asks for all at once")
-    if not problem.blocks.compiles("soft"):
-        return Choice(LBFGS(), f"{problem.name} has no compiled visits of single examples")
-    if 16 * int(problem.blocks.rows.sizes.sum()) > MOST_BYTES:
-        return Choice(LBFGS(), "the dual point of all examples would be too large for memory")
     return Choice(DualAscent(seed), "few passes are enough where examples are visited one by one")
+
+
+def _choose_sparse(problem: Objective, seed: int) -> Choice:
+    """The solver with an l1 penalty."""
+    if not isinstance(problem, Problem):
+        return Choice(OWLQN(), "an l1 penalty, and passes made elsewhere: OWL-QN asks for all examples at once")
+    obstacle = _smooth_obstacle(problem) if problem.temperature else ""
+    if obstacle:
+        return Choice(OWLQN(), f"an l1 penalty, and {obstacle}: OWL-QN asks for all at once")
+    why = "an l1 penalty: few passes are enough where examples are visited one by one"
+    return Choice(SparseDualAscent(seed), why)
+
+
+def _smooth_obstacle(problem: Problem) -> str:
+    """Why dual ascent does not fit a problem; empty if it does."""
+    obstacle = _obstacle(problem)
+    if obstacle:
+        return obstacle
+    if not problem.blocks.compiles("soft"):
+        return f"{problem.name} has no compiled visits of single examples"
+    if 16 * int(problem.blocks.rows.sizes.sum()) > MOST_BYTES:
+        return "the dual point of all examples would be too large for memory"
+    return ""
 
 
 def _obstacle(problem: Problem) -> str:

@@ -75,7 +75,7 @@ class Memory:
     origin: Origin | None
 
     def __init__(self, problem: Problem, origin: Origin | None = None):
-        self.point = _begin(problem, _gold(problem) if origin is None else origin)
+        self.point = begin(problem, _gold(problem) if origin is None else origin)
         self.w = filled(problem, self.point)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
 
@@ -95,7 +95,7 @@ class Memory:
     def check(self, problem: Problem) -> None:
         """Refuse what does not fit the problem."""
         if self.origin is not None:
-            check_potentials(problem, _begin(problem, self.origin), "origin")
+            check_potentials(problem, begin(problem, self.origin), "origin")
         require(0.0 < self.lam < np.inf, f"the memory belongs to lam={self.lam}")
 
 
@@ -161,14 +161,32 @@ class DualAscent(Solver[DualAscentState]):
 
 
 def _gold(problem: Problem) -> Origin:
-    """All but gold; gold is certain, and the step lengths are those of certain rows."""
+    """All but gold; gold is certain, and so are its step lengths."""
+    return Origin(potentials=leaning(problem, LEAN), eta=certain(problem), kappa=np.ones(problem.n))
+
+
+def certain(problem: Problem) -> np.ndarray:
+    """Step lengths of rows that are certain of their labels.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    """
     lengths = 1.0 / (problem.temperature * problem.blocks.weights)
-    eta = np.repeat(lengths, np.diff(problem.blocks.rows.first))
-    return Origin(potentials=leaning(problem, LEAN), eta=eta, kappa=np.ones(problem.n))
+    return np.repeat(lengths, np.diff(problem.blocks.rows.first))
 
 
-def _begin(problem: Problem, origin: Origin) -> Ascent:
-    """The dual point before its marginals are known."""
+def begin(problem: Problem, origin: Origin) -> Ascent:
+    """The dual point before its marginals are known.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    origin : Origin
+        Potentials and step lengths; they are copied.
+    """
     return Ascent(
         starts=starts_of(problem), potentials=origin.potentials.copy(), marginals=np.zeros_like(origin.potentials),
         entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta.copy(), kappa=origin.kappa.copy(),

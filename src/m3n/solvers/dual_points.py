@@ -160,17 +160,25 @@ def gold_places(problem: Problem, starts: np.ndarray) -> np.ndarray:
     return starts[owner] + (rows - costs.first[owner]) * costs.table.shape[1] + costs.gold
 
 
-def filled(problem: Problem, dual: Potentials | Ascent) -> np.ndarray:
-    """w(alpha) of the potentials, whose marginals are filled in by a pass of the exp-oracle."""
-    blocks, w = problem.blocks, np.zeros(problem.dim)
-    problem.visit(fill, dual, blocks.gold, blocks.gold_counts, problem.lam, w, asks="soft", soft=problem.n)
+def filled(problem: Problem, dual: Potentials | Ascent, strength: float | None = None) -> np.ndarray:
+    """w(alpha) of the potentials, whose marginals are filled in by a pass of the exp-oracle.
+
+    It is sum alpha psi divided by ``strength``; None stands for lam.
+    """
+    blocks, w, strength = problem.blocks, np.zeros(problem.dim), problem.lam if strength is None else strength
+    problem.visit(fill, dual, blocks.gold, blocks.gold_counts, strength, w, asks="soft", soft=problem.n)
     return w
 
 
 def dual_value(problem: Problem, dual: Potentials | Ascent, w: np.ndarray) -> float:
     """D(alpha), with w = w(alpha)."""
+    return problem.dual(w, offset_of(problem, dual))
+
+
+def offset_of(problem: Problem, dual: Potentials | Ascent) -> float:
+    """sum ell alpha + T H(alpha)."""
     entropy = np.mean(problem.blocks.weights * dual.entropies)
-    return problem.dual(w, float(dual.losses.mean() + problem.temperature * entropy))
+    return float(dual.losses.mean() + problem.temperature * entropy)
 
 
 def check_potentials(problem: Problem, dual: Potentials | Ascent, where: str) -> None:

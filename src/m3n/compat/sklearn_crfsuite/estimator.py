@@ -69,7 +69,8 @@ class CRF(Declared):
         Accepted; the solver is another one.
     period, delta : int, float or None
         Training ends when the objective is certainly within the part ``delta`` of its optimum; None means 1e-5, or 1e-6
-        for "l2sgd". With c1 it also ends when ``period`` passes, or 10, have brought no more than that.
+        for "l2sgd", or 1e-3 with c1 and ``max_iterations``. With c1 it also ends when ``period`` passes, or 10, have
+        brought no more than that.
     linesearch : str or None
         Accepted.
     max_linesearch : int or None

@@ -3,7 +3,7 @@
 ``MapRows`` meet weights directly; among ``KernelRows`` some are kernel expansions (``maps.grams``); ``CodeRows`` have
 indicator features (``maps.codes``). The functions below pick their implementation by the type of the rows, or of their
 entries, when their caller is compiled, so that code for one kind carries no trace of the others. In the interpreter
-they call the compiled one.
+they call the compiled one. Those of all rows of an example look at the weights too, which may be ``Shrunk``.
 """
 
 from functools import wraps
@@ -12,33 +12,39 @@ from numba import types
 from numba.extending import overload
 
 from m3n.compiled.jit import CHOSEN
-from m3n.compiled.maps import codes, grams, ordinary
+from m3n.compiled.maps import codes, grams, ordinary, shrunk, shrunk_codes
 
 BY_ENTRIES = {5: ordinary, 6: codes, 10: grams}  # by the number of arrays that ``entries_of`` gives
 
 
-def _of_parts(entries):
+def _of_parts(entries, *others):
     return BY_ENTRIES[len(entries)]
 
 
-def _of_rows(rows):
-    kind = rows.instance_class if isinstance(rows, types.BaseNamedTuple) else type(rows)
+def _of_rows(rows, *others):
+    kind = _kind(rows)
+    if any(_kind(other) is shrunk.Shrunk for other in others):
+        return shrunk_codes if kind is codes.CodeRows else shrunk
     return {grams.KernelRows: grams, codes.CodeRows: codes}.get(kind, ordinary)
 
 
+def _kind(value):
+    return value.instance_class if isinstance(value, types.BaseNamedTuple) else type(value)
+
+
 def _chosen(module_of):
-    """A function that ``module_of(its first argument)`` implements under the same name; here it is only described."""
+    """A function that ``module_of(its arguments)`` implements under the same name; here it is only described."""
 
     def make(described):
         name = described.__name__
 
         @wraps(described)
         def function(first, *others):
-            return getattr(module_of(first), name)(first, *others)
+            return getattr(module_of(first, *others), name)(first, *others)
 
         @overload(function, jit_options=CHOSEN, strict=False)
         def implementation(first, *others):
-            return getattr(module_of(first), name).py_func
+            return getattr(module_of(first, *others), name).py_func
 
         return function
 
