@@ -7,6 +7,7 @@ import pytest
 
 import m3n
 from m3n.estimators import direct
+from m3n.features import template_lookup, word_templates
 
 
 def sequences(random, count, dicts=True):
@@ -45,6 +46,24 @@ def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, const
     assert tagger.predict(new[:1]) == tagger.predict(new)[:1]
 
 
+@pytest.mark.parametrize("observed", [True, False])
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("small", [1, 10_000])
+def test_labels_of_tokens_in_columns(monkeypatch, observed, words, small):
+    random = np.random.default_rng(3)
+    X = [[token["w"] if words else (token["w"], str(token["odd"])) for token in x] for x in sequences(random, 60)]
+    tagger = m3n.SequenceTagger(
+        templates=word_templates(1 if words else 2), lam=0.01, tol=0.1, observed_only=observed, n_jobs=2
+    ).fit(X[:40], labels_of(X[:40], random))
+    monkeypatch.setattr(direct, "SMALL", small)
+    expected = tagger.predict(X, fixed=[None] * len(X))
+    assert direct.direct_labels(tagger, X) == tagger.predict(X) == expected
+    assert tagger.predict(m3n.io.Sentences.of([[(w,) if words else w for w in x] for x in X])) == expected
+    assert tagger.predict([*X[:1], [], X[1]]) == [expected[0], [], expected[1]]
+    with pytest.raises(ValueError, match="the tokens have 3 columns, but the model was trained on"):
+        tagger.predict([[("a", "b", "c")]])
+
+
 def test_weights_changed_by_hand_count():
     X, y = [[{"w": "a"}, {"w": "b"}]] * 3, [["A", "B"]] * 3
     tagger = m3n.SequenceTagger(tol=0.1).fit(X, y)
@@ -71,17 +90,21 @@ def test_constraints_that_leave_nothing_are_named():
         tagger.predict([[{"w": "a"}]])
 
 
-def test_threads_share_a_model():
+@pytest.mark.parametrize("columns", [True, False])
+def test_threads_share_a_model(monkeypatch, columns):
+    monkeypatch.setattr(template_lookup, "MOST_WORDS", 20)  # forgotten while others look
     random = np.random.default_rng(0)
     X = sequences(random, 30)
-    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1).fit(X, labels_of(X, random))
+    X = [[token["w"] for token in x] for x in X] if columns else X
+    templates = word_templates() if columns else None
+    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1, templates=templates).fit(X, labels_of(X, random))
     expected, wrong = tagger.predict(X), []
     tagger.reader_.vectorizer._lookup = None  # several threads make the table at once
 
     def serve():
-        wrong.extend(1 for _ in range(50) if [tagger.predict([x])[0] for x in X] != expected)
+        wrong.extend(1 for _ in range(25) if [tagger.predict([x])[0] for x in X] != expected)
 
-    workers = [threading.Thread(target=serve) for _ in range(4)]
+    workers = [threading.Thread(target=serve) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
