@@ -1,6 +1,7 @@
-"""Labels straight from attributes are those of the general way, which ``fixed=`` without any fixed label takes."""
+"""Labels and scores straight from attributes are those of the general way, that of ``fixed=`` with no fixed label."""
 
 import threading
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -26,6 +27,18 @@ def labels_of(X, random, names="ABC"):
     return [[names[int(k)] for k in random.integers(len(names), size=len(x))] for x in X]
 
 
+def check_scores(tagger, X, small):
+    """Probabilities and the k best are those of the general way, which adds most things up in another order."""
+    assert (direct.direct_scores(tagger, X) is None) == (small == 1)
+    free, near = [None] * len(X), 1e-12 if tagger.observed_only or tagger.templates is None else 0.0
+    for own, general in zip(tagger.predict_marginals(X), tagger.predict_marginals(X, fixed=free), strict=True):
+        np.testing.assert_allclose(own, general, rtol=near, atol=0.0)
+    own, general = (tagger.predict_k_best(X, 2, probabilities=True, fixed=fixed) for fixed in (None, free))
+    for (labels, *numbers), (expected, *right) in zip(chain(*own), chain(*general), strict=True):
+        assert labels == expected
+        np.testing.assert_allclose(numbers, right, rtol=near, atol=near)
+
+
 @pytest.mark.parametrize("dicts", [True, False])
 @pytest.mark.parametrize("observed", [True, False])
 @pytest.mark.parametrize("constrained", [True, False])
@@ -44,6 +57,7 @@ def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, const
     assert direct.direct_labels(tagger, new) is not None
     assert tagger.predict(new) == tagger.predict(new, fixed=[None] * len(new))
     assert tagger.predict(new[:1]) == tagger.predict(new)[:1]
+    check_scores(tagger, new, small)
 
 
 @pytest.mark.parametrize("observed", [True, False])
@@ -58,6 +72,7 @@ def test_labels_of_tokens_in_columns(monkeypatch, observed, words, small):
     monkeypatch.setattr(direct, "SMALL", small)
     expected = tagger.predict(X, fixed=[None] * len(X))
     assert direct.direct_labels(tagger, X) == tagger.predict(X) == expected
+    check_scores(tagger, X, small)
     assert tagger.predict(m3n.io.Sentences.of([[(w,) if words else w for w in x] for x in X])) == expected
     assert tagger.predict([*X[:1], [], X[1]]) == [expected[0], [], expected[1]]
     with pytest.raises(ValueError, match="the tokens have 3 columns, but the model was trained on"):

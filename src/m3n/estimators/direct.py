@@ -1,4 +1,4 @@
-"""The best labels of plain inputs without a detour: no matrix, no scores of all tokens at once.
+"""The best labels of plain inputs without a detour: no matrix, no scores of all tokens at once; scores of small ones.
 
 This is what a service does all day, a sentence at a time. Everything that does not depend on the input is prepared
 once (``features.lookup`` for dicts and lists of strings, ``features.template_lookup`` for tokens in columns), small
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from m3n.compiled.oracles.chain_labels import label, label_observed
+from m3n.compiled.oracles.chain_labels import label, label_observed, score, score_observed
 from m3n.features import AttributeVectorizer, Templates
 from m3n.features.lookup import FoundSequences
 from m3n.features.template_lookup import TemplateSequences
@@ -36,6 +36,22 @@ def direct_labels(tagger: Any, X: Any) -> list[list[Any]] | None:
     if tagger.constraints_ is not None and values.min() == -np.inf:  # they leave nothing
         return None
     return _named(tagger.classes_, labelling, offsets)
+
+
+def direct_scores(tagger: Any, X: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """The lengths of a few sequences and the scores of labels at all positions; None for the general way."""
+    found = _read(tagger, X)
+    if found is None or found.offsets[-1] >= SMALL:
+        return None
+    coef, labels = tagger.coef_, len(tagger.classes_)
+    scores = np.empty((int(found.offsets[-1]), labels))
+    for _, _, first, offsets, *given in found.pieces(0, len(found.offsets) - 1):
+        own = scores[first:].reshape(-1)
+        if scipy.sparse.issparse(coef):
+            score_observed(int(offsets[-1]), *given, coef.indptr, coef.indices, coef.data, labels, own)
+        else:
+            score(int(offsets[-1]), *given, np.ascontiguousarray(coef), own)
+    return np.diff(found.offsets), scores
 
 
 def _read(tagger: Any, X: Any) -> FoundSequences | TemplateSequences | None:
