@@ -113,15 +113,19 @@ def test_threads_share_a_model(monkeypatch, columns):
     X = [[token["w"] for token in x] for x in X] if columns else X
     templates = word_templates() if columns else None
     tagger = m3n.SequenceTagger(lam=0.01, tol=0.1, templates=templates).fit(X, labels_of(X, random))
-    expected, wrong = tagger.predict(X), []
+    expected, shares, wrong = tagger.predict(X), tagger.predict_marginals(X), []
     tagger.reader_.vectorizer._lookup = None  # several threads make the table at once
 
     def serve():
-        wrong.extend(1 for _ in range(25) if [tagger.predict([x])[0] for x in X] != expected)
+        for _ in range(10):
+            found = [(tagger.predict([x])[0], tagger.predict_marginals([x])[0]) for x in X]
+            wrong.extend(labels != right for (labels, _), right in zip(found, expected, strict=True))
+            wrong.extend(not np.array_equal(own, right) for (_, own), right in zip(found, shares, strict=True))
 
     workers = [threading.Thread(target=serve) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert not wrong
+    assert len(wrong) == 8 * 10 * 2 * len(X)
+    assert not any(wrong)
