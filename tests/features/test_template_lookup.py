@@ -85,6 +85,9 @@ def test_words_stand_for_tokens_of_one_column():
     templates.fit_transform(Sentences.of([[("a",), ("b",)]]))
     read = templates.lookup().read
     assert read([["b", "a"]], 1).codes.tolist() == read([[("b",), ("a",)]], 1).codes.tolist() == [[1], [0]]
+    for given in ([["b", "a"]], Sentences.of([[("b",), ("a",)]])):
+        codes = read(given, 1).codes
+        assert codes.flags.writeable and codes.flags.c_contiguous  # or compiled code would be made once more
     assert read([("b", "a")], 1) is None  # likely a token, without the list around it
     unread = Templates(["%x[0,1]"], "none")
     unread.fit_transform(Sentences.of([[("a", "x")]]))

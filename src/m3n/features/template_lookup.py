@@ -175,9 +175,7 @@ class TemplateLookup:
 
 
 def _beside(tables: list[np.ndarray], tokens: int) -> np.ndarray:
-    """The codes of all columns (tokens, forms)."""
-    if len(tables) == 1:
-        return np.ascontiguousarray(tables[0])
+    """The codes of all columns (tokens, forms), in an array of its own: one that is read-only has another type."""
     return np.concatenate(tables, axis=1) if tables else np.empty((tokens, 0), np.int32)
 
 
