@@ -26,6 +26,7 @@ from benchmarks import (
     report,
     rivals,
     roofline,
+    service,
     serving,
     start,
 )
@@ -45,6 +46,7 @@ SUITES = {
     "alignment": alignment.run,
     "command": command.run,
     "serving": serving.run,
+    "service": service.run,
     "earlier": earlier.run,
     "rivals": rivals.run,
 }

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tasks import TASKS
+from benchmarks.tasks import AFTERWARDS, TASKS
 from m3n.compiled.ahead import TASKS as LIST
 
 HEAD = """
@@ -90,7 +90,7 @@ def listed(told: dict[str, dict[str, Any]]) -> dict[str, Any]:
     asked = dict.fromkeys(tuple(need) for one in told.values() for need in one["asked"])
     numbers = {need: str(k) for k, need in enumerate(sorted(asked))}
     runs: dict[str, dict[str, None]] = {}
-    for one in told.values():
+    for one in (one for name, one in told.items() if name not in AFTERWARDS):
         needs = [numbers[tuple(need)] for need in one["asked"]]
         ends = [start for _, start in one["marks"][1:]] + [len(needs)]
         for (name, start), end in zip(one["marks"], ends, strict=True):

@@ -33,6 +33,16 @@ TASKS = {
     "drop-in": SENTENCES
     + "from m3n.compat.sklearn_crfsuite import CRF\nCRF(c1=0.1, c2=0.1, max_iterations=20).fit(X, y).predict(X)"
     + "\nmodel = CRF(c2=0.1).fit(X, y)\nmodel.predict(X)\nmodel.predict_marginals(X)",
+    "serving": SENTENCES
+    + """
+import m3n
+words = [[(token["w"], token["p"]) for token in sentence] for sentence in X]
+for templates, tokens in (None, X), (m3n.features.CHUNKING, words):
+    model = m3n.SequenceTagger(templates=templates).fit(tokens, y)
+    model.predict(tokens)
+    model.predict_marginals(tokens)
+    model.predict_k_best(tokens, 2)
+""",
     "segments": """
 import m3n
 X = [[["Ada", "capital"], ["Lovelace", "capital"], ["wrote"]], [["to"], ["Charles", "capital"]]] * 5
@@ -83,3 +93,4 @@ m3n("evaluate", "data.txt", "-m", "x.m3n")
     "compare": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['compare', '--max-seconds', '1']\nmain()",
     "demo": "import sys\nfrom m3n.cli import main\nsys.argv[1:] = ['demo']\nmain()",
 }
+AFTERWARDS = ("serving",)  # what they ask for is not what a fit should compile while it begins

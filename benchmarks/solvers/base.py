@@ -7,7 +7,6 @@ phase; the child's start and the judging of its answer are outside.
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from benchmarks.datasets import Dataset, Sequences
+from benchmarks.memory import peak_memory
 from benchmarks.objectives import Objective
 from benchmarks.weights import Weights
 
@@ -74,18 +74,6 @@ def cpu_seconds() -> float:
     """Of this process and of the programs that it has run."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def peak_memory() -> float:
-    """Megabytes that this process has had in use at most.
-
-    ``ru_maxrss`` of a child begins with what its parent had in use, the kernel's high-water mark does not.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        return float(status.read_text().split("VmHWM:")[1].split()[0]) / 1024
-    unit = 2**20 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 @dataclass(frozen=True)

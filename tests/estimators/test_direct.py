@@ -1,12 +1,14 @@
-"""Labels straight from attributes are those of the general way, which ``fixed=`` without any fixed label takes."""
+"""Labels and scores straight from attributes are those of the general way, that of ``fixed=`` with no fixed label."""
 
 import threading
+from itertools import chain
 
 import numpy as np
 import pytest
 
 import m3n
 from m3n.estimators import direct
+from m3n.features import template_lookup, word_templates
 
 
 def sequences(random, count, dicts=True):
@@ -23,6 +25,18 @@ def sequences(random, count, dicts=True):
 
 def labels_of(X, random, names="ABC"):
     return [[names[int(k)] for k in random.integers(len(names), size=len(x))] for x in X]
+
+
+def check_scores(tagger, X, small):
+    """Probabilities and the k best are those of the general way, which adds most things up in another order."""
+    assert (direct.direct_scores(tagger, X) is None) == (small == 1)
+    free, near = [None] * len(X), 1e-12 if tagger.observed_only or tagger.templates is None else 0.0
+    for own, general in zip(tagger.predict_marginals(X), tagger.predict_marginals(X, fixed=free), strict=True):
+        np.testing.assert_allclose(own, general, rtol=near, atol=0.0)
+    own, general = (tagger.predict_k_best(X, 2, probabilities=True, fixed=fixed) for fixed in (None, free))
+    for (labels, *numbers), (expected, *right) in zip(chain(*own), chain(*general), strict=True):
+        assert labels == expected
+        np.testing.assert_allclose(numbers, right, rtol=near, atol=near)
 
 
 @pytest.mark.parametrize("dicts", [True, False])
@@ -43,6 +57,26 @@ def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, const
     assert direct.direct_labels(tagger, new) is not None
     assert tagger.predict(new) == tagger.predict(new, fixed=[None] * len(new))
     assert tagger.predict(new[:1]) == tagger.predict(new)[:1]
+    check_scores(tagger, new, small)
+
+
+@pytest.mark.parametrize("observed", [True, False])
+@pytest.mark.parametrize("words", [True, False])
+@pytest.mark.parametrize("small", [1, 10_000])
+def test_labels_of_tokens_in_columns(monkeypatch, observed, words, small):
+    random = np.random.default_rng(3)
+    X = [[token["w"] if words else (token["w"], str(token["odd"])) for token in x] for x in sequences(random, 60)]
+    tagger = m3n.SequenceTagger(
+        templates=word_templates(1 if words else 2), lam=0.01, tol=0.1, observed_only=observed, n_jobs=2
+    ).fit(X[:40], labels_of(X[:40], random))
+    monkeypatch.setattr(direct, "SMALL", small)
+    expected = tagger.predict(X, fixed=[None] * len(X))
+    assert direct.direct_labels(tagger, X) == tagger.predict(X) == expected
+    check_scores(tagger, X, small)
+    assert tagger.predict(m3n.io.Sentences.of([[(w,) if words else w for w in x] for x in X])) == expected
+    assert tagger.predict([*X[:1], [], X[1]]) == [expected[0], [], expected[1]]
+    with pytest.raises(ValueError, match="the tokens have 3 columns, but the model was trained on"):
+        tagger.predict([[("a", "b", "c")]])
 
 
 def test_weights_changed_by_hand_count():
@@ -71,19 +105,27 @@ def test_constraints_that_leave_nothing_are_named():
         tagger.predict([[{"w": "a"}]])
 
 
-def test_threads_share_a_model():
+@pytest.mark.parametrize("columns", [True, False])
+def test_threads_share_a_model(monkeypatch, columns):
+    monkeypatch.setattr(template_lookup, "MOST_WORDS", 20)  # forgotten while others look
     random = np.random.default_rng(0)
     X = sequences(random, 30)
-    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1).fit(X, labels_of(X, random))
-    expected, wrong = tagger.predict(X), []
+    X = [[token["w"] for token in x] for x in X] if columns else X
+    templates = word_templates() if columns else None
+    tagger = m3n.SequenceTagger(lam=0.01, tol=0.1, templates=templates).fit(X, labels_of(X, random))
+    expected, shares, wrong = tagger.predict(X), tagger.predict_marginals(X), []
     tagger.reader_.vectorizer._lookup = None  # several threads make the table at once
 
     def serve():
-        wrong.extend(1 for _ in range(50) if [tagger.predict([x])[0] for x in X] != expected)
+        for _ in range(10):
+            found = [(tagger.predict([x])[0], tagger.predict_marginals([x])[0]) for x in X]
+            wrong.extend(labels != right for (labels, _), right in zip(found, expected, strict=True))
+            wrong.extend(not np.array_equal(own, right) for (_, own), right in zip(found, shares, strict=True))
 
-    workers = [threading.Thread(target=serve) for _ in range(4)]
+    workers = [threading.Thread(target=serve) for _ in range(8)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert not wrong
+    assert len(wrong) == 8 * 10 * 2 * len(X)
+    assert not any(wrong)

@@ -30,7 +30,7 @@ from m3n.estimators.chains import (
 )
 from m3n.estimators.contributions import explain
 from m3n.estimators.declaration import learnt
-from m3n.estimators.direct import direct_labels
+from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
@@ -40,7 +40,7 @@ from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
 from m3n.estimators.training import Examples, Setup, read_weights, resolve_strengths
 from m3n.features import Stack, Templates
-from m3n.packed import Threads
+from m3n.packed import SERIAL, Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.structures import Transitions
 
@@ -373,6 +373,11 @@ class SequenceTagger(SequenceModel, Calibrated):
     def _each(self, X: Any, fixed: Any, ask: Callable[[Scored], Iterable[Answer]], nothing: Answer) -> list[Answer]:
         """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
         self._check_fitted()
+        plain = direct_scores(self, X) if fixed is None else None
+        if plain is not None:
+            structure = chain_of(plain[0], len(self.classes_), self.constraints_)
+            theta = plain[1], *self._tables()
+            return list(ask(Scored(structure, theta, self.classes_, None, SERIAL, np.arange(structure.n))))
         inputs = self.reader_.read(X)
         given = read_fixed(fixed, inputs.lengths, self.classes_)
         answers = chain.from_iterable(ask(piece) for piece in self._scored(inputs, given))

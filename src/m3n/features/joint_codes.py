@@ -56,11 +56,23 @@ class JointCodes:
     def split(self) -> list[np.ndarray]:
         """The codes of all tuples that were learnt: one array per place."""
         keys, parts = self.tables[-1], []
-        for size, table in reversed(list(zip(self.sizes[1:], self._tables_before(), strict=True))):
+        for size, through in reversed(list(zip(self.sizes[1:], self.steps()[1:-1], strict=True))):
             keys, code = np.divmod(keys, size)
-            keys = keys if table is None else table[keys]
+            keys = keys if through is None else through[0][keys]
             parts.append(code)
         return [keys, *reversed(parts)]
+
+    def steps(self) -> list[tuple[np.ndarray, int] | None]:
+        """For every place the table, and the bound of its keys, that keys go through before it, and the last ones."""
+        domain, level, found = self.sizes[0], 0, list[tuple[np.ndarray, int] | None]([None])
+        for size in self.sizes[1:]:
+            through = None
+            if domain * size > KEY_LIMIT:
+                through = self.tables[level], domain
+                domain, level = len(self.tables[level]), level + 1
+            found.append(through)
+            domain *= size
+        return [*found, (self.tables[-1], domain)]
 
     def _number(self, parts: Sequence[np.ndarray], learn: bool) -> np.ndarray:
         keys, domain, level = parts[0].astype(np.int64), self.sizes[0], 0
@@ -77,18 +89,6 @@ class JointCodes:
             self.tables.append(_distinct(keys, domain))
         table = self.tables[level]
         return _ranks(keys, table, domain), len(table)
-
-    def _tables_before(self) -> list[np.ndarray | None]:
-        """For every place but the first the table that keys went through just before it, if any."""
-        domain, level, found = self.sizes[0], 0, list[np.ndarray | None]()
-        for size in self.sizes[1:]:
-            table = None
-            if domain * size > KEY_LIMIT:
-                table, level = self.tables[level], level + 1
-                domain = len(table)
-            found.append(table)
-            domain *= size
-        return found
 
 
 def _distinct(keys: np.ndarray, domain: int) -> np.ndarray:

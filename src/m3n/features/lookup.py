@@ -29,6 +29,7 @@ Item = tuple[Any, Any]
 UNSEEN, NOTHING = -1, -2
 TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
 COLLECTIONS = frozenset((list, tuple, set, frozenset))
+ONES = np.empty(0)  # stands for weights of attributes that are all 1
 MOST_STRANGERS = 10_000  # names without attributes that are remembered as such
 
 
@@ -48,6 +49,48 @@ class Found(NamedTuple):
     columns: np.ndarray
     weights: np.ndarray | None
     ends: np.ndarray
+
+
+class Piece(NamedTuple):
+    """Attributes of some sequences, ready for ``compiled.oracles.chain_labels``.
+
+    Attributes
+    ----------
+    low, high : int
+        They are sequences low to high-1.
+    first : int
+        The position, of all, from which ``offsets`` count.
+    offsets, pointers, columns, amounts : arrays
+        As compiled code has them.
+    """
+
+    low: int
+    high: int
+    first: int
+    offsets: np.ndarray
+    pointers: np.ndarray
+    columns: np.ndarray
+    amounts: np.ndarray
+
+
+class FoundSequences(NamedTuple):
+    """Sequences of tokens whose attributes are found.
+
+    Attributes
+    ----------
+    offsets : array of int (sequences + 1,)
+        Sequence i has the tokens offsets[i] to offsets[i + 1].
+    found : Found
+        The attributes of all tokens.
+    """
+
+    offsets: np.ndarray
+    found: Found
+
+    def pieces(self, low: int, high: int) -> Iterator[Piece]:
+        """Sequences low..high-1, all at once."""
+        columns, weights, ends = self.found
+        yield Piece(low, high, 0, self.offsets[low : high + 1], ends, columns, ONES if weights is None else weights)
 
 
 class Lookup:

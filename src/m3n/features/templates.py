@@ -19,12 +19,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from m3n.compiled.maps.templates import FIRST, LAST
 from m3n.features import wapiti
 from m3n.features.joint_codes import ABSENT, JointCodes
+from m3n.features.template_lookup import Learnt, TemplateLookup
+from m3n.features.window import MARKS, Window
 from m3n.features.word_forms import FORMS
 from m3n.io.sentences import Column, Sentences
 from m3n.io.template_syntax import (
@@ -39,7 +43,6 @@ from m3n.io.template_syntax import (
 
 WINDOW = range(-2, 3)
 PADDINGS = ("symbols", "marks", "none")
-MARKS = ("__BOS__", "__EOS__")
 MATCHED = re.compile(r'([tmM])"(.*)"', re.DOTALL)  # a form that is made by a regular expression
 FARTHEST = 5  # Wapiti calls all places beyond the sentence alike that are so far away, or farther
 
@@ -104,6 +107,10 @@ class Templates:
             raise ValueError("there must be at least one template of single tokens, and no template may come twice")
         self.values: dict[Key, list[str]] = {}
         self.attributes: list[JointCodes] = []
+        self._lookup: TemplateLookup | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_lookup": None}
 
     @property
     def width(self) -> int:
@@ -146,6 +153,7 @@ class Templates:
         """
         self.values = values
         self._numbers: dict[Key, dict[str, int]] = {}
+        self._lookup = None
         sizes = {column: len(self.words(column)) for column in values}
         self.attributes = [
             JointCodes([sizes[column] for _, column in template.macros] or [1], own)
@@ -235,13 +243,27 @@ class Templates:
 
     def _known_codes(self, column: Key, given: Column) -> np.ndarray:
         """A column in the codes of training: one look-up per distinct value."""
+        get, (used, codes) = self._numbers_of(column).get, given.used()
+        return np.array([get(value, ABSENT) for value in used], dtype=np.int64)[codes]
+
+    def _numbers_of(self, column: Key) -> dict[str, int]:
+        """The codes of a column's values."""
         if column not in self._numbers:
             self._numbers[column] = {value: code for code, value in enumerate(self.values[column])}
-        get, used, codes = self._numbers[column].get, given.values, given.codes
-        if len(codes) < len(used):  # a few of many sentences
-            which, codes = np.unique(codes, return_inverse=True)
-            used = [used[k] for k in which.tolist()]
-        return np.array([get(value, ABSENT) for value in used], dtype=np.int64)[codes]
+        return self._numbers[column]
+
+    def lookup(self) -> TemplateLookup:
+        """What finds the attributes of new tokens by compiled code, prepared once."""
+        known: TemplateLookup | None = vars(self).get("_lookup")  # pickles of earlier versions have none
+        if known is None:
+            own = self._own(pair=False)
+            keys = sorted({key for template, _ in own for _, key in template.macros}, key=_place)
+            forms = {
+                key: (_place(key)[0], _function(_place(key)[1]), self._numbers_of(key), self._beyond(key))
+                for key in keys
+            }
+            known = self._lookup = TemplateLookup(Learnt(own, forms, dict(zip(MARKS, (FIRST, LAST), strict=True))))
+        return known
 
     def words(self, column: Key) -> list[str]:
         """The texts of a column's codes: its values and, with symbols, what stands beyond the sentence.
@@ -287,7 +309,7 @@ class Templates:
     def _matrix(
         self, codes: dict[Key, np.ndarray], offsets: np.ndarray, number: Numbering, *, pair: bool
     ) -> scipy.sparse.csr_array:
-        window, own = _Window(offsets, self._reach), self._own(pair)
+        window, own = Window(offsets, self._reach), self._own(pair)
         rows = np.flatnonzero(window.place > 0) if pair else slice(None)  # a pair belongs to its second token
 
         @cache
@@ -304,44 +326,6 @@ class Templates:
 
 
 Numbering = Callable[[JointCodes, list[np.ndarray]], np.ndarray]
-
-
-class _Window:
-    """Looks from every token along its sentence."""
-
-    def __init__(self, offsets: np.ndarray, reach: int):
-        lengths = np.diff(offsets)
-        self.tokens = int(offsets[-1])
-        self.place = np.arange(self.tokens) - np.repeat(offsets[:-1], lengths)
-        self.first = np.arange(self.tokens) - self.place
-        self.last = np.repeat(lengths, lengths) - 1
-        self.reach = reach
-
-    def shift(self, codes: np.ndarray, row: Row, beyond: np.ndarray) -> np.ndarray:
-        """Codes of the tokens in a row; beyond the sentence those of symbols, or ABSENT if there are none."""
-        target = self._target(row)
-        before, after = target < 0, target > self.last
-        moved = codes.take(self.first + target, mode="clip").astype(np.int64)
-        if self.reach:
-            moved[before] = beyond[np.minimum(-target[before], self.reach) - 1]
-            moved[after] = beyond[np.minimum((target - self.last)[after], self.reach) - 1 + self.reach]
-        else:
-            moved[before | after] = ABSENT
-        return moved
-
-    def _target(self, row: Row) -> np.ndarray:
-        """The places in their sentences that tokens look at."""
-        if isinstance(row, int):
-            return self.place + row
-        place = int(row.removeprefix("@"))
-        return self.last + 1 + place if place < 0 else np.full(self.tokens, place - 1)
-
-    def constant(self, text: str) -> np.ndarray:
-        """The code 0 everywhere, or, if the text is a mark, only where that stands."""
-        if text not in MARKS:
-            return np.zeros(self.tokens, dtype=np.int64)
-        here = self.place == 0 if text == MARKS[0] else self.place == self.last
-        return np.where(here, 0, ABSENT)
 
 
 def _check_forms(templates: Sequence[Template]) -> None:

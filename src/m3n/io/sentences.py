@@ -47,6 +47,13 @@ class Column:
         """The values of all tokens."""
         return list(map(self.values.__getitem__, self.codes.tolist()))
 
+    def used(self) -> tuple[list[str], np.ndarray]:
+        """The values that occur, if that is quickly found, and the codes of tokens in them."""
+        if len(self.codes) >= len(self.values):
+            return self.values, self.codes
+        which, codes = np.unique(self.codes, return_inverse=True)  # a few of many sentences
+        return [self.values[k] for k in which.tolist()], codes
+
     def map(self, function: Callable[[str], str]) -> Column:
         """The column of ``function(value)``, which is called once per distinct value."""
         found = Column.of(map(function, self.values), len(self.values))

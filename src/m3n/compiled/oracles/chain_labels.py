@@ -19,35 +19,60 @@ AHEAD = 16  # attributes between asking for a row of weights and using it
 def label(low, high, offsets, pointers, columns, amounts, weights, tables, values, labelling):
     """The best labels of sequences low..high-1, and their scores; weights (attributes, labels)."""
     scratch = _scratch(low, high, offsets, tables)
-    node, labels, last = scratch[0], tables.shape[1], columns.shape[0] - 1
     for i in range(low, high):
-        node[: (offsets[i + 1] - offsets[i]) * labels] = 0.0
-        for t in range(offsets[i], offsets[i + 1]):
-            at = (t - offsets[i]) * labels
-            for e in range(pointers[t], pointers[t + 1]):
-                ask_run(weights, max(columns[min(e + AHEAD, last)], 0) * labels)
-                if columns[e] >= 0:
-                    x, row = amounts[e] if amounts.shape[0] > 0 else 1.0, weights[columns[e]]
-                    for j in range(labels):
-                        node[at + j] += x * row[j]
+        _add(offsets[i], offsets[i + 1], pointers, columns, amounts, weights, scratch[0])
         values[i] = _decode(i, offsets, scratch, labelling)
 
 
 @compiled
 def label_observed(low, high, offsets, pointers, columns, amounts, begins, names, weights, tables, values, labelling):
     """The same with weights for some labels: attribute c scores names[k] with weights[k], k from begins[c] on."""
-    scratch = _scratch(low, high, offsets, tables)
-    node, labels = scratch[0], tables.shape[1]
+    scratch, labels = _scratch(low, high, offsets, tables), tables.shape[1]
     for i in range(low, high):
-        node[: (offsets[i + 1] - offsets[i]) * labels] = 0.0
-        for t in range(offsets[i], offsets[i + 1]):
-            at = (t - offsets[i]) * labels
-            for e in range(pointers[t], pointers[t + 1]):
-                if columns[e] >= 0:
-                    x = amounts[e] if amounts.shape[0] > 0 else 1.0
-                    for k in range(begins[columns[e]], begins[columns[e] + 1]):
-                        node[at + names[k]] += x * weights[k]
+        _add_observed(
+            offsets[i], offsets[i + 1], pointers, columns, amounts, begins, names, weights, labels, scratch[0]
+        )
         values[i] = _decode(i, offsets, scratch, labelling)
+
+
+@compiled
+def score(tokens, pointers, columns, amounts, weights, scores):
+    """The scores (tokens * labels,) of all labels at so many tokens."""
+    _add(0, tokens, pointers, columns, amounts, weights, scores)
+
+
+@compiled
+def score_observed(tokens, pointers, columns, amounts, begins, names, weights, labels, scores):
+    """The same with weights for some labels."""
+    _add_observed(0, tokens, pointers, columns, amounts, begins, names, weights, labels, scores)
+
+
+@inner
+def _add(begin, end, pointers, columns, amounts, weights, scores):
+    """The scores of tokens begin..end-1, from the beginning of ``scores`` on."""
+    labels, last = weights.shape[1], columns.shape[0] - 1
+    scores[: (end - begin) * labels] = 0.0
+    for t in range(begin, end):
+        at = (t - begin) * labels
+        for e in range(pointers[t], pointers[t + 1]):
+            ask_run(weights, max(columns[min(e + AHEAD, last)], 0) * labels)
+            if columns[e] >= 0:
+                x, row = amounts[e] if amounts.shape[0] > 0 else 1.0, weights[columns[e]]
+                for j in range(labels):
+                    scores[at + j] += x * row[j]
+
+
+@inner
+def _add_observed(begin, end, pointers, columns, amounts, begins, names, weights, labels, scores):
+    """The same with weights for some labels."""
+    scores[: (end - begin) * labels] = 0.0
+    for t in range(begin, end):
+        at = (t - begin) * labels
+        for e in range(pointers[t], pointers[t + 1]):
+            if columns[e] >= 0:
+                x = amounts[e] if amounts.shape[0] > 0 else 1.0
+                for k in range(begins[columns[e]], begins[columns[e] + 1]):
+                    scores[at + names[k]] += x * weights[k]
 
 
 @inner
