@@ -16,6 +16,7 @@ import m3n
 from m3n.cli.app import app
 from m3n.compiled.ahead import Need
 from m3n.compiled.progress import progress
+from m3n.estimators.chains import Scored
 from m3n.io import read_columns, write_attributes, write_json_lines, write_svm_hmm
 from m3n.solvers import SequentialDual
 from tests.cli.test_demo import plain
@@ -387,13 +388,13 @@ def test_every_model_can_be_inspected_and_says_what_is_wrong_with_a_file_of_anot
 
 def test_scores_are_computed_once(monkeypatch):
     trained()
-    calls, scores = [], m3n.SequenceTagger._attribute_scores
+    calls, ready = [], Scored.__post_init__
 
-    def counted(self, *given):
+    def counted(self):
         calls.append(1)
-        return scores(self, *given)
+        ready(self)
 
-    monkeypatch.setattr(m3n.SequenceTagger, "_attribute_scores", counted)
+    monkeypatch.setattr(Scored, "__post_init__", counted)
     m3n_("predict", "train.txt", "-m", "model.m3n", "--confidence", "--marginals", "-o", "out.txt")
     assert len(calls) == 1
 
