@@ -171,6 +171,20 @@ def test_the_proximal_term_fades_and_needs_no_features():
     assert minimize(empty, SparseDualAscent(), tol=1e-6).converged
 
 
+def test_steps_stay_long_enough_for_examples_of_hardly_any_weight():
+    """Every example has a temperature of its own, which step lengths are measured against."""
+    problem = observed(lam=0.0, l1=0.02, sample_weight=[1e-3, 1.0])
+    result = minimize(problem, SparseDualAscent(), tol=1e-5, max_passes=1000)
+    assert result.converged
+    assert (result.state.memory.point.eta > 0.0).all()
+    plain = observed(lam=1.0, sample_weight=[1e-3, 1.0])
+    first = minimize(plain, DualAscent(), tol=1e-4)
+    weaker = minimize(plain.with_lam(0.1), DualAscent(), tol=1e-5, max_passes=1000, start=first)
+    assert weaker.converged
+    state = DualAscent().restart(plain.with_lam(0.1), first.state)
+    assert (state.memory.point.eta > 0.0).all()
+
+
 def test_auto_chooses_it_and_says_why():
     result = minimize(crf(), tol=1e-3)
     assert isinstance(result.solver, SparseDualAscent)

@@ -142,7 +142,7 @@ class DualAscent(Solver[DualAscentState]):
 
         A point that is worse than gold alone, D < 0, is given up for the usual start: lam has changed too much.
         """
-        point, ratio, heat = state.memory.point, state.memory.lam / problem.lam, problem.temperature
+        point, ratio, heat = state.memory.point, state.memory.lam / problem.lam, row_heats(problem)
         potentials = point.potentials.copy()
         potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
         eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
@@ -162,19 +162,18 @@ class DualAscent(Solver[DualAscentState]):
 
 def _gold(problem: Problem) -> Origin:
     """All but gold; gold is certain, and so are its step lengths."""
-    return Origin(potentials=leaning(problem, LEAN), eta=certain(problem), kappa=np.ones(problem.n))
+    return Origin(potentials=leaning(problem, LEAN), eta=1.0 / row_heats(problem), kappa=np.ones(problem.n))
 
 
-def certain(problem: Problem) -> np.ndarray:
-    """Step lengths of rows that are certain of their labels.
+def row_heats(problem: Problem) -> np.ndarray:
+    """The temperature of every row, T times the weight of its example; a certain row makes steps of one over it.
 
     Parameters
     ----------
     problem : Problem
         The data.
     """
-    lengths = 1.0 / (problem.temperature * problem.blocks.weights)
-    return np.repeat(lengths, np.diff(problem.blocks.rows.first))
+    return np.repeat(problem.temperature * problem.blocks.weights, np.diff(problem.blocks.rows.first))
 
 
 def begin(problem: Problem, origin: Origin) -> Ascent:

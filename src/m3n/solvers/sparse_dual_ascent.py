@@ -45,7 +45,7 @@ from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
 from m3n.compiled.sweeps.visits import local_scores
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal
-from m3n.solvers.dual_ascent import LEAN, Origin, begin, certain
+from m3n.solvers.dual_ascent import LEAN, Origin, begin, row_heats
 from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of, starts_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.owl_qn import best_dual
@@ -87,7 +87,7 @@ class SparseMemory:
         self.origin, self.steps, self.kappa = origin, 0, _kappa(problem)
         self.least = LEAST * self.kappa
         potentials = leaning(problem, LEAN) if origin is None else _gibbs(problem, origin)
-        eta = HASTE * certain(problem)
+        eta = HASTE / row_heats(problem)
         self.point = begin(problem, Origin(potentials=potentials, eta=eta, kappa=np.ones(problem.n)))
         self.centre = np.zeros(problem.dim) if origin is None else origin.copy()
         strength = problem.lam + self.kappa
@@ -120,7 +120,7 @@ class SparseMemory:
 
     def _move(self, problem: Problem, kappa: float) -> None:
         """The weights become the centre; of a step length, 1/eta - T is proportional to 1/s."""
-        v, threshold, heat = self._vector(problem), self._threshold(problem), problem.temperature
+        v, threshold, heat = self._vector(problem), self._threshold(problem), row_heats(problem)
         w = self.u - np.clip(self.u, -threshold, threshold)
         ratio = (problem.lam + self.kappa) / (problem.lam + kappa)
         self.point.eta[:] = 1.0 / (heat + ratio * (1.0 / self.point.eta - heat))
