@@ -30,6 +30,7 @@ UNSEEN, NOTHING = -1, -2
 TEXT, FLAG, NUMBER, MISTAKE = range(4)  # what the value of an attribute can be; True, False and None are flags
 COLLECTIONS = frozenset((list, tuple, set, frozenset))
 ONES = np.empty(0)  # stands for weights of attributes that are all 1
+FEW = 100  # tokens
 MOST_STRANGERS = 10_000  # names without attributes that are remembered as such
 
 
@@ -133,6 +134,9 @@ class Lookup:
 
     def _of_dicts(self, tokens: list[dict[Any, Any]]) -> Found | None:
         ends, items = running_sum(tokens), chain.from_iterable(map(dict.items, tokens))
+        if self.separator is not None and not self._names:  # learn what most tokens have before all of them are missed
+            first = chain.from_iterable(map(dict.items, tokens[:FEW]))
+            self._learn({name for name, value in first if type(name) is type(value) is str})
         try:
             return self._of_items(items, chain.from_iterable(tokens), _values(tokens), ends)
         except TypeError:  # an unhashable value, which may be a collection
@@ -197,27 +201,26 @@ class Lookup:
         """Add the pairs of names to the table of joined texts; whether there are any."""
         new = names - self._names - self._strangers
         for name in new:
-            pairs: dict[Item, int] = {(name, text): column for text, column in self._behind(name)}
+            pairs = self._behind(name)
             if name in self.vocabulary:
                 pairs[name, True] = self.vocabulary[name]
             if pairs:
-                self._pairs |= pairs | {(name, False): NOTHING, (name, None): NOTHING}
+                pairs[name, False] = pairs[name, None] = NOTHING
+                self._pairs |= pairs
                 self._names.add(name)  # not before its pairs are there: other threads may be looking
         if len(self._strangers) < MOST_STRANGERS:
             self._strangers |= new - self._names
         return not new.isdisjoint(self._names)
 
-    def _behind(self, name: str) -> Iterator[tuple[str, int]]:
-        """The texts that stand behind a name, with their columns."""
+    def _behind(self, name: str) -> dict[Item, int]:
+        """The name with every text that stands behind it, and the columns."""
         assert self.separator is not None
         if self._texts is None:
             self._texts = sorted(self.vocabulary)  # type: ignore[arg-type]
         begin = name + self.separator
-        k = bisect_left(self._texts, begin)
-        while k < len(self._texts) and self._texts[k].startswith(begin):
-            text = self._texts[k]
-            yield text[len(begin) :], self.vocabulary[text]
-            k += 1
+        skipped, behind = len(begin), begin[:-1] + chr(ord(begin[-1]) + 1)  # no text between the two begins otherwise
+        texts = self._texts[bisect_left(self._texts, begin) : bisect_left(self._texts, behind)]
+        return {(name, text[skipped:]): self.vocabulary[text] for text in texts}
 
 
 def role_of(kind: type) -> int:
