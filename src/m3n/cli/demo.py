@@ -68,7 +68,7 @@ def _print_table(console: Console, models: tuple[SequenceTagger, ...], errors: t
     table.add_row("duality gap", *(f"{m.certificate_.gap:.1e}" for m in models))
     table.add_row("solver", *(type(m.solver_).__name__ for m in models))
     table.add_row("passes", *(f"{m.trace_[-1].passes:.0f}" for m in models))
-    table.add_row("seconds (compiling included)", *(f"{m.trace_[-1].seconds:.1f}" for m in models))
+    table.add_row("seconds (without compiling)", *(f"{m.trace_[-1].seconds:.1f}" for m in models))
     console.print(table)
 
 

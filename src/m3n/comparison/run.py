@@ -30,7 +30,7 @@ Solvers = Iterable[Solver[Any] | str] | Mapping[str, Solver[Any] | str] | Solver
 log = logging.getLogger("m3n")
 
 WARM_UP_RECORDS = 3  # the certificate of w = 0 and two of the solver's own
-WARM_UP_SECONDS = 10.0  # long enough to compile; a solver that is slower than that is warm
+WARM_UP_SECONDS = 10.0  # compilation does not count; a solver that is slower than that is warm
 
 
 def compare(
