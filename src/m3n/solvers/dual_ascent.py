@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -151,13 +151,28 @@ class DualAscent(Solver[DualAscentState]):
 
     def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
         """One pass over the examples."""
-        memory = state.memory
-        if memory.steps != state.steps:
-            memory = Memory(problem, memory.origin)
-            for _ in range(state.steps):
-                memory.advance(problem, self.seed)
-        memory.advance(problem, self.seed)
-        return _state(problem, memory)
+        return _state(problem, advanced(problem, state, self.seed))
+
+
+def advanced(problem: Problem, state: Any, seed: int) -> Any:
+    """The memory of a state after one more pass; if it has moved on since, the passes to that state are repeated.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    state : state
+        With ``memory``, of any kind of dual ascent, and ``steps``.
+    seed : int
+        Seed of the order of the examples.
+    """
+    memory = state.memory
+    if memory.steps != state.steps:
+        memory = type(memory)(problem, memory.origin)
+        for _ in range(state.steps):
+            memory.advance(problem, seed)
+    memory.advance(problem, seed)
+    return memory
 
 
 def _gold(problem: Problem) -> Origin:

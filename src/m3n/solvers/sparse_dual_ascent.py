@@ -45,7 +45,7 @@ from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
 from m3n.compiled.sweeps.visits import local_scores
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal
-from m3n.solvers.dual_ascent import LEAN, Origin, begin, row_heats
+from m3n.solvers.dual_ascent import LEAN, Origin, advanced, begin, row_heats
 from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of, starts_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.owl_qn import best_dual
@@ -172,13 +172,7 @@ class SparseDualAscent(FromWeights[SparseDualAscentState]):
 
     def step(self, problem: Problem, state: SparseDualAscentState) -> SparseDualAscentState:
         """One pass over the examples."""
-        memory = state.memory
-        if memory.steps != state.steps:
-            memory = SparseMemory(problem, memory.origin)
-            for _ in range(state.steps):
-                memory.advance(problem, self.seed)
-        memory.advance(problem, self.seed)
-        return _state(problem, memory, state.dual)
+        return _state(problem, advanced(problem, state, self.seed), state.dual)
 
 
 def _state(problem: Problem, memory: SparseMemory, dual: float) -> SparseDualAscentState:
