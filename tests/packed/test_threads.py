@@ -4,7 +4,7 @@ import time
 import numpy as np
 import pytest
 
-from m3n.packed import Threads
+from m3n.packed import Threads, together
 from m3n.packed.threads import resolve
 
 
@@ -55,3 +55,26 @@ def test_n_jobs():
     assert resolve(-100) == 1
     with pytest.raises(ValueError, match="n_jobs=0"):
         resolve(0)
+
+
+def test_calls_together_may_wait_for_one_another():
+    gate = threading.Barrier(3, timeout=10)
+
+    def call(k):
+        gate.wait()
+        return 10 * k
+
+    assert together(call, [(0,), (1,), (2,)]) == [0, 10, 20]
+    assert together(lambda k: k + 1, [(4,)]) == [5]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_error_in_one_of_several_calls_is_raised(place):
+    def call(k):
+        if k == place:
+            raise ValueError(f"call {k} failed")
+        return k
+
+    with pytest.raises(ValueError, match=f"call {place} failed"):
+        together(call, [(0,), (1,), (2,)])
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("m3n_together")]

@@ -20,6 +20,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
+from numba.extending import overload
 
 from m3n.compiled import store
 from m3n.compiled.ahead import Need, compile_another
@@ -43,6 +44,16 @@ def _entry_pipeline(*arguments: Any) -> Any:
 
 # for functions that are chosen by the types of their arguments (``numba.extending.overload``)
 CHOSEN: dict[str, Any] = {**OPTIONS, "pipeline_class": _inner_pipeline}
+
+
+def either(py_func: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a helper that asks oracles: plain Python where they are, and part of the caller where that is compiled."""
+
+    @overload(py_func, jit_options=CHOSEN, strict=False)
+    def implementation(*arguments: Any) -> Callable[..., Any]:
+        return py_func
+
+    return py_func
 
 
 class _Ours(CPUDispatcher):

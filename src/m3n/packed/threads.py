@@ -8,11 +8,12 @@ number of threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
+from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -68,6 +69,47 @@ class Threads:
             return [function(*lanes[0], *arguments), *(future.result() for future in others)]
         finally:
             wait(others)  # after Ctrl-C too: nobody may still write into a buffer that is used again
+
+
+def together(
+    function: Callable[..., T], calls: Sequence[tuple[Any, ...]], release: Callable[[], None] = lambda: None
+) -> list[T]:
+    """Call ``function`` with each of the arguments, every call on a thread of its own; the results in order.
+
+    The calls may wait for one another: none begins before there is a thread for each. (In a pool, which others use as
+    well, one that is waited for might wait for a thread itself.) If one fails ``release`` must let the others go on.
+    """
+    if len(calls) == 1:
+        return [function(*calls[0])]
+    results: list[Any] = [None] * len(calls)
+    errors: list[BaseException] = []
+    gate = Barrier(len(calls))
+
+    def call(k: int) -> None:
+        try:
+            gate.wait()
+            results[k] = function(*calls[k])
+        except BrokenBarrierError:
+            pass  # not all threads could be started
+        except BaseException as error:  # raised again where it can be seen
+            errors.append(error)
+            release()
+
+    others = [Thread(target=call, args=(k,), name=f"m3n_together_{k}", daemon=True) for k in range(1, len(calls))]
+    started: list[Thread] = []
+    try:
+        for thread in others:
+            thread.start()
+            started.append(thread)
+        call(0)
+    finally:
+        if len(started) < len(others):
+            gate.abort()
+        for thread in started:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return results
 
 
 SERIAL = Threads(1)

@@ -82,6 +82,7 @@ class Blocks:
         compiled = structure.space()
         self.space = self.interpreted if compiled is None else compiled
         self.measured = True
+        self._vectors: list[np.ndarray] = []
         if slack:
             units = structure.loss_units(cost)
             self.measured = units is not None
@@ -101,6 +102,15 @@ class Blocks:
         if isinstance(rows, KernelRows):
             counts = np.where(rows.which < 0, counts, rows.bases[rows.which, 2])
         return float(counts[rows.used].mean()) if len(rows.used) else 0.0
+
+    def vectors(self, dim: int, count: int) -> list[np.ndarray]:
+        """Vectors of all weights for sweeps, the same every time; the second half is zero, and must be so afterwards.
+
+        A large array is cheap to use again, and dear to ask the system for.
+        """
+        if len(self._vectors) != count:
+            self._vectors = [np.zeros(dim) for _ in range(count)]
+        return self._vectors
 
     def run(self, sweep: Any, *arguments: Any, asks: str = "hard") -> Any:
         """Call a sweep with space, rows and costs before its arguments: compiled if the structure allows it.

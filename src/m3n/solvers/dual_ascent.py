@@ -28,18 +28,21 @@ ascent for conditional random fields", 2018.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
+from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal
 from m3n.solvers.dual_points import check_potentials, dual_value, filled, gold_places, leaning, starts_of
 from m3n.solvers.forms import Weights, require
+from m3n.solvers.workers import Pace, alone, dealt, few, room_to_move, visited, workers_for
 
+MOST_TOLD = 1 << 22  # numbers, of all threads between two meetings
 LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
 
 
@@ -66,6 +69,8 @@ class Memory:
         The problem's.
     origin : Origin or None
         Where they began; None at all but gold.
+    pace : Pace
+        How threads go side by side.
     """
 
     point: Annotated[Ascent, check_potentials]
@@ -73,19 +78,22 @@ class Memory:
     steps: int
     lam: float
     origin: Origin | None
+    pace: Pace
 
     def __init__(self, problem: Problem, origin: Origin | None = None):
         self.point = begin(problem, _gold(problem) if origin is None else origin)
         self.w = filled(problem, self.point)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
+        self.pace = Pace()
 
     def advance(self, problem: Problem, seed: int) -> None:
         """One pass over the examples in random order."""
         order = np.random.default_rng([seed, self.steps]).permutation(problem.n)
         steps, self.steps = self.steps + 1, -1
-        heats = problem.temperature * problem.blocks.weights
-        arguments = self.point, order, heats, problem.lam, steps, self.w
-        problem.count(soft=int(problem.visit(sweep, *arguments, asks="soft")))
+        workers, before = workers_for(problem, self.pace, "soft"), self.dual(problem)
+        vectors = [self.w, *(self.w.copy() for _ in range(1, workers))]
+        expected = ascended(problem, self.point, order, problem.lam, steps, vectors, vectors, self.pace)
+        self.pace = self.pace.after(workers, self.dual(problem) - before, expected)
         self.steps = steps
 
     def dual(self, problem: Problem) -> float:
@@ -173,6 +181,57 @@ def advanced(problem: Problem, state: Any, seed: int) -> Any:
             memory.advance(problem, seed)
     memory.advance(problem, seed)
     return memory
+
+
+def ascended(
+    problem: Problem,
+    point: Ascent,
+    order: np.ndarray,
+    lam: float,
+    turn: int,
+    weights: Sequence[Any],
+    vectors: Sequence[np.ndarray],
+    pace: Pace,
+) -> float:
+    """Visit examples, with as many threads as there are weights; by how much D rises as the visits see it.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    point : Ascent
+        The dual point, which changes in place.
+    order : array of int
+        Examples.
+    lam : float
+        What the dual vector is divided by.
+    turn : int
+        Number of the sweep.
+    weights : sequence
+        Equal weights, or soft thresholds, for every thread; they change in place, all in the same way up to rounding.
+    vectors : sequence of arrays
+        What these are made of.
+    pace : Pace
+        How many examples a thread visits between two meetings.
+    """
+    heats, count, longest = problem.temperature * problem.blocks.weights, len(weights), problem.blocks.largest
+    told_all = count > 1 and not few(problem.dim)
+    each = int(np.clip(MOST_TOLD // (count * longest), 1, pace.round)) if told_all else pace.round
+    room = each if told_all else 1
+    told = Told(
+        counts=np.zeros((2, count), np.int64), examples=np.zeros((2, count, room), np.int64),
+        changes=np.empty((2, count, room, longest)),
+    )  # fmt: skip
+    workers = [alone(len(order))]
+    if count > 1:
+        workers = dealt(problem.blocks.rows.sizes[order], count, each, room_to_move(vectors))
+    calls = [
+        (point, order, heats, lam, turn, w, vector, worker, told)
+        for w, vector, worker in zip(weights, vectors, workers, strict=True)
+    ]
+    made = visited(partial(problem.visit, sweep, asks="soft"), calls, workers)
+    problem.count(soft=int(sum(trials for trials, _ in made)))
+    return float(sum(risen for _, risen in made)) / problem.n
 
 
 def _gold(problem: Problem) -> Origin:

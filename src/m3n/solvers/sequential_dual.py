@@ -45,13 +45,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from m3n.compiled.sweeps.caches import Caches, Touched
-from m3n.compiled.sweeps.sequential import Progress, curvature_per_loss, learn, online, sweep, totals
+from m3n.compiled.sweeps.caches import Caches
+from m3n.compiled.sweeps.sequential import curvature_per_loss, totals
 from m3n.problem import Problem
-from m3n.solvers.base import HARD, Solver, at_least, copied, with_room
+from m3n.solvers.base import HARD, Solver, at_least, copied
 from m3n.solvers.dual_points import Point
 from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
-from m3n.solvers.working_sets import gold_caches, roomier
+from m3n.solvers.sequential_visits import Visits
+from m3n.solvers.working_sets import gold_caches
 
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
@@ -138,76 +139,13 @@ class SequentialDual(Solver[SequentialDualState]):
         return run.state
 
 
-class _Visits:
-    """Compiled visits, and what they change in place: copies of the caches, the iterate and the spreads."""
-
-    def __init__(self, problem: Problem, state: SequentialDualState):
-        self.problem, self.blocks = problem, problem.blocks
-        self.caches, count = copied(state.caches), len(state.support)
-        member, listed = np.zeros(problem.dim, np.bool_), np.empty(problem.dim, np.int64)
-        member[state.support], listed[:count] = True, state.support
-        self.support = Touched(member=member, listed=listed, size=np.array([count]))
-        self.w, self.gaps = dense(problem.dim, state.support, state.iterate.point), state.gaps.copy()
-        self.progress = Progress(loss=np.array([state.iterate.loss]), parts=np.zeros(1, np.int64))
-        self.zeros = np.zeros(problem.dim)
-
-    @property
-    def listed(self) -> np.ndarray:
-        """The support by now."""
-        return self.support.listed[: self.support.size[0]]
-
-    @property
-    def point(self) -> np.ndarray:
-        """The iterate on the support."""
-        return self.w[self.listed]
-
-    @property
-    def loss(self) -> float:
-        """b = sum ell alpha."""
-        return float(self.progress.loss[0])
-
-    def online(self, order: np.ndarray, stamp: int, scale: float) -> None:
-        """Visits with the oracle at the newest weights."""
-        golds, changed = (self.blocks.gold, self.blocks.gold_counts), (self.w, self.progress, self.gaps, self.zeros)
-
-        def visit(caches: Caches, at: int) -> int:
-            return self.problem.visit(online, caches, self.support, *golds, order, at, stamp, scale, *changed)
-
-        self.caches = with_room(self.caches, len(order), visit, self._roomier)
-        self.problem.count(hard=len(order))
-
-    def cached(self, order: np.ndarray, stamp: int, scale: float) -> float:
-        """Visits without a call of the oracle; parts that one of them scored on average."""
-        self.progress.parts[0] = 0
-        sweep(self.blocks.rows, self.caches, order, stamp, scale, self.w, self.progress, self.gaps)
-        return float(self.progress.parts[0]) / max(len(order), 1)
-
-    def learn(self, found: np.ndarray, counts: np.ndarray, stamp: int) -> None:
-        """Answers of the oracle for all examples join the caches."""
-        blocks = self.blocks
-
-        def visit(caches: Caches, at: int) -> int:
-            given = blocks.gold, blocks.gold_counts, at, stamp, found, counts, self.zeros
-            return learn(blocks.rows, blocks.costs, caches, self.support, *given)
-
-        self.caches = with_room(self.caches, self.problem.n, visit, self._roomier)
-
-    def settle(self) -> np.ndarray:
-        """u and the loss from the caches alone: sums that visits keep would drift."""
-        u, self.progress.loss[0] = _dual_point(self.problem, self.caches, self.listed)
-        return u
-
-    def _roomier(self, caches: Caches) -> Caches:
-        return roomier(caches, 2 * self.blocks.gold.shape[1])
-
-
 class _Round:
     """A step on its way: the visits, and the parts of the new state as they are by now."""
 
     def __init__(self, problem: Problem, solver: SequentialDual, state: SequentialDualState):
         self.problem, self.solver, self.before = problem, solver, state
         self.random = np.random.default_rng([solver.seed, state.schedule.passes])
-        self.visits = _Visits(problem, state)
+        self.visits = Visits(problem, state)
         self.iterate, self.proximal, self.hull = state.iterate, state.proximal, state.hull
         self.schedule = replace(state.schedule, lagging=False)
         self.asked: np.ndarray | None = None  # where J is known
@@ -238,7 +176,8 @@ class _Round:
         parts = before.parts
         for number in range(count):
             chosen = np.flatnonzero(gaps > LAZY * gaps.mean()) if number % 4 else everyone
-            scored = self.visits.cached(self.random.permutation(chosen), before.passes, self.scale)
+            order = self.random.permutation(chosen)
+            scored = self.visits.cached(order, before.passes, self.scale, measured=number == 0)
             parts = scored if len(chosen) == self.problem.n else parts
             if (before.swept + number + 1) % before.between_moves == 0:
                 self._move()
@@ -249,14 +188,14 @@ class _Round:
         self.iterate = self.iterate.joined(w)
         if self.proximal.kappa:
             self.hull = self.hull.averaged_with(Point(self.proximal.dual_weights(lam, w), visits.loss))
-            self.proximal, visits.w[visits.listed] = self.proximal.moved(lam, w)
+            self.proximal, visits.point = self.proximal.moved(lam, w)
 
     def settle(self) -> None:
         """The dual point of the caches, where it is certified next; the best mixture of dual points."""
         problem, visits, lam = self.problem, self.visits, self.problem.lam
         if self.schedule.passes >= self.solver.online:
             u = visits.settle()
-            visits.w = dense(problem.dim, visits.listed, self.proximal.iterate(lam, u))
+            visits.point = self.proximal.iterate(lam, u)
         else:
             u = self.proximal.dual_weights(lam, visits.point)
         self.hull = self.hull.improved(problem, visits.listed, Point(u, visits.loss))
@@ -265,8 +204,8 @@ class _Round:
         """J at the average or the best dual point, exactly: a pass of the oracle, whose answers join the caches."""
         problem, visits, before, passes = self.problem, self.visits, self.before, self.schedule.passes
         asked = self.hull.best.u if before.schedule.lagging and passes % 2 else self.iterate.average
-        margins, found, counts = problem.outputs(dense(problem.dim, visits.listed, asked))
-        self.asked = asked
+        self.asked = dense(problem.dim, visits.listed, asked)
+        margins, found, counts = problem.outputs(self.asked)
         self.primal = problem.lam / 2 * inner(problem, visits.listed, asked, asked) + float(margins.mean())
         rise, self.estimate = self.hull.value - before.dual, self.primal - self.hull.value
         judged = self.schedule.judged(rise, self.estimate, problem.n, before.schedule.lagging)
@@ -279,19 +218,19 @@ class _Round:
     def state(self) -> SequentialDualState:
         """The new state."""
         visits = self.visits
-        w = self.iterate.average if self.asked is None else self.asked
+        w = dense(self.problem.dim, visits.listed, self.iterate.average) if self.asked is None else self.asked
         return SequentialDualState(
-            w=dense(self.problem.dim, visits.listed, w), caches=visits.caches, support=visits.listed.copy(),
+            w=w, caches=visits.caches, support=visits.listed.copy(),
             gaps=visits.gaps, iterate=replace(self.iterate, point=visits.point, loss=visits.loss),
             proximal=self.proximal, hull=self.hull, schedule=self.schedule, estimate=self.estimate,
-            primal=self.primal,
+            primal=self.primal, pace=visits.pace,
         )  # fmt: skip
 
 
 def _dual_point(problem: Problem, caches: Caches, support: np.ndarray) -> tuple[np.ndarray, float]:
     """u = w(alpha) on the support and b = sum ell alpha, from the caches alone."""
     vector = np.zeros(problem.dim)
-    loss = totals(problem.blocks.rows, caches, vector) / problem.n
+    loss = totals(problem.blocks.rows, caches, 0, problem.n, vector) / problem.n
     return vector[support] / (-problem.lam * problem.n), loss
 
 

@@ -7,7 +7,7 @@ support grows at its end, so a vector of an earlier, smaller one is made wide wi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
 from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
+from m3n.solvers.workers import Pace
 from m3n.solvers.working_sets import CachedOutputs
 
 OUTER = 3  # sweeps between two moves of the centre
@@ -134,6 +135,7 @@ class SequentialDualState:
     schedule: Schedule
     estimate: float = np.inf  # of the gap, or the gap itself
     primal: float = np.nan
+    pace: Pace = field(default_factory=Pace)
 
     @property
     def dual(self) -> float:

@@ -41,14 +41,15 @@ from typing import Annotated
 import numpy as np
 
 from m3n.compiled.maps.shrunk import Shrunk
-from m3n.compiled.sweeps.dual_ascent import Ascent, sweep
+from m3n.compiled.sweeps.dual_ascent import Ascent
 from m3n.compiled.sweeps.visits import local_scores
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal
-from m3n.solvers.dual_ascent import LEAN, Origin, advanced, begin, row_heats
+from m3n.solvers.dual_ascent import LEAN, Origin, advanced, ascended, begin, row_heats
 from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of, starts_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.owl_qn import best_dual
+from m3n.solvers.workers import Pace, workers_for
 
 START = 0.2  # of |x|^2/n: kappa at the beginning
 SHRINK = 0.95  # of kappa, after every step
@@ -73,6 +74,8 @@ class SparseMemory:
         How many steps have led to it; -1 while one is being made.
     origin : array (dim,) or None
         Weights that they began with; None at all but gold.
+    pace : Pace
+        How threads go side by side.
     """
 
     point: Annotated[Ascent, check_potentials]
@@ -82,9 +85,11 @@ class SparseMemory:
     least: float
     steps: int
     origin: Weights | None
+    pace: Pace
 
     def __init__(self, problem: Problem, origin: np.ndarray | None = None):
         self.origin, self.steps, self.kappa = origin, 0, _kappa(problem)
+        self.pace = Pace()
         self.least = LEAST * self.kappa
         potentials = leaning(problem, LEAN) if origin is None else _gibbs(problem, origin)
         eta = HASTE / row_heats(problem)
@@ -97,9 +102,12 @@ class SparseMemory:
         """One pass over the examples in random order, then another centre and another kappa."""
         order = np.random.default_rng([seed, self.steps]).permutation(problem.n)
         steps, self.steps = self.steps + 1, -1
-        heats, strength = problem.temperature * problem.blocks.weights, problem.lam + self.kappa
-        arguments = self.point, order, heats, strength, steps - 1, Shrunk(self.u, self._threshold(problem))
-        problem.count(soft=int(problem.visit(sweep, *arguments, asks="soft")))
+        strength, threshold, before = problem.lam + self.kappa, self._threshold(problem), self._value(problem)
+        workers = workers_for(problem, self.pace, "soft")
+        vectors = [self.u, *(self.u.copy() for _ in range(1, workers))]
+        weights = [Shrunk(u, threshold) for u in vectors]
+        expected = ascended(problem, self.point, order, strength, steps - 1, weights, vectors, self.pace)
+        self.pace = self.pace.after(workers, self._value(problem) - before, expected)
         self._move(problem, max(SHRINK * self.kappa, self.least))
         self.steps = steps
 
@@ -110,6 +118,12 @@ class SparseMemory:
     def check(self, problem: Problem) -> None:
         """Refuse what does not fit the problem."""
         require(0.0 < self.least <= self.kappa < np.inf, f"the memory has kappa={self.kappa}, least={self.least}")
+
+    def _value(self, problem: Problem) -> float:
+        """D of the problem with the proximal term, but for a constant: what visits raise."""
+        threshold, strength = self._threshold(problem), problem.lam + self.kappa
+        w = self.u - np.clip(self.u, -threshold, threshold)
+        return offset_of(problem, self.point) - strength / 2 * float(w @ w)
 
     def _threshold(self, problem: Problem) -> float:
         return problem.l1 / (problem.lam + self.kappa)

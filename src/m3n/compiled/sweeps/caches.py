@@ -206,3 +206,17 @@ def insert(rows, caches, support, i, slot, length, loss, stamp, zeros, memory):
     caches.starts[slot], caches.lengths[slot] = start, length
     caches.losses[slot], caches.alpha[slot], caches.seen[slot] = loss, 0.0, stamp
     caches.size[0] = start + length
+
+
+@compiled
+def join(rows, caches, support, begin):
+    """Weights join the support that lists touch which begin at ``begin`` in the pool or later."""
+    for i in range(caches.used.shape[0]):
+        entries = entries_of(rows, i)
+        for slot in range(caches.first[i], caches.first[i] + caches.used[i]):
+            if caches.starts[slot] >= begin:
+                for m in range(caches.starts[slot], caches.starts[slot] + caches.lengths[slot]):
+                    code = caches.parts[m]
+                    p = code if code >= 0 else ~code
+                    use = rows.first[i] + caches.uses[m]
+                    join_support(entries, rows.used[use], p - rows.place[use], support)

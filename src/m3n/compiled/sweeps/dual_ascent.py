@@ -28,11 +28,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inner
+from m3n.compiled.jit import compiled, either, inner
 from m3n.compiled.maps.costs import add_costs, expected_costs
 from m3n.compiled.maps.kinds import gather, scatter_all
 from m3n.compiled.oracles.hooks import soft, workspace
 from m3n.compiled.primitives.arrays import largest, put
+from m3n.compiled.sweeps.meetings import agree, meet
 from m3n.compiled.sweeps.visits import move_weights
 
 MOST_TRIALS = 20
@@ -58,61 +59,120 @@ class Ascent(NamedTuple):
     joint: np.ndarray  # (n,) whether all rows of an example share one step length
 
 
+class Told(NamedTuple):
+    """What workers tell one another of their visits, in rounds of even and odd number."""
+
+    counts: np.ndarray  # (2, workers) visits that have changed a distribution
+    examples: np.ndarray  # (2, workers, visits) whose
+    changes: np.ndarray  # (2, workers, visits, longest local theta) by how much, in marginals
+
+
+class Scratch(NamedTuple):
+    """Memory of one visit, as long as the longest local theta."""
+
+    theta: np.ndarray
+    trial: np.ndarray  # potentials
+    fresh: np.ndarray  # marginals
+    slopes: np.ndarray  # of every row, of which there are fewer than parts
+    squares: np.ndarray
+
+
 @compiled
-def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w):
-    """Visit all of ``order``; returns the number of exp-oracle calls. ``turn`` is the number of the sweep.
-    Every example has its own temperature, T times its weight.
+def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w, vector, worker, told):
+    """Visit all of ``order``, or what one worker visits of it, whose weights ``w`` are made of ``vector``.
+
+    Returns the number of exp-oracle calls and by how much n D has risen as far as the visits could see. ``turn`` is the
+    number of the sweep. Every example has its own temperature, T times its weight.
+    """
+    work, memory, scale = workspace(space), scratch(rows), -1.0 / (lam * rows.sizes.shape[0])
+    listed = worker.workers > 1 and worker.moved.by.shape[2] == 0
+    calls, risen = 0, 0.0
+    for number in range(worker.cuts.shape[0] - 1):
+        side, made = number % 2, 0
+        for at in range(worker.cuts[number], worker.cuts[number + 1]):
+            i = order[worker.visits[at]]
+            change = told.changes[side, worker.number, made]
+            trials, moved, rise = visit(
+                space, rows, costs, dual, i, temperatures[i], lam, turn, w, work, memory, change
+            )
+            calls += trials
+            risen += rise
+            if listed and moved:
+                told.examples[side, worker.number, made] = i
+                made += 1
+        if listed:
+            told.counts[side, worker.number] = made
+            meet(worker, number)
+            follow(rows, worker, side, told, scale, w)
+        elif worker.workers > 1:
+            agree(worker, number, vector)
+    return calls, risen
+
+
+@inner
+def follow(rows, worker, side, told, scale, w):
+    """Add to ``w`` by how much the visits of the other workers in a round have moved theirs."""
+    for other in range(worker.workers):
+        if other != worker.number:
+            for k in range(told.counts[side, other]):
+                scatter_all(rows, told.examples[side, other, k], told.changes[side, other, k], scale, w)
+
+
+@compiled
+def scratch(rows):
+    """Memory for visits."""
+    size = largest(rows.sizes)
+    return Scratch(np.empty(size), np.empty(size), np.empty(size), np.empty(size), np.empty(size))
+
+
+@either
+def visit(space, rows, costs, dual, i, temperature, lam, turn, w, work, memory, change):
+    """Move the potentials of example i as far as n D rises; the number of exp-oracle calls, whether it moved and the
+    rise. ``change`` becomes that of the marginals.
 
     |F'd|^2 is known only when w has moved, and moving back costs as much again.
     """
-    n = rows.sizes.shape[0]
-    work = workspace(space)
-    size = largest(rows.sizes)
-    theta, trial, fresh, delta = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
-    slopes, squares = np.empty(size), np.empty(size)  # of every row, of which there are fewer than parts
-    calls = 0
-    for i in order:
-        own, temperature = rows.sizes[i], temperatures[i]
-        p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
-        m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
-        t, x, y, d = theta[:own], trial[:own], fresh[:own], delta[:own]
-        gather(rows, i, w, t)
-        add_costs(costs, i, t, 1.0)
-        for k in range(MOST_TRIALS):
-            move(rows, i, p, t, dual.eta, temperature, x)
-            put(x, y)
-            value = soft(space, i, y, 1.0, work)
-            calls += 1
-            rise, overlap, slope, whole = compare(rows, i, p, t, x, m, y, temperature, d, slopes, squares)
-            entropy = value - overlap
-            gain = rise + temperature * (entropy - dual.entropies[i])
-            foretold = dual.kappa[i] * whole / (2.0 * lam * n)
-            checked = k > 0 or (i + turn) % CHECKED == 0
-            hopeless = k == 0 and foretold > HOPELESS * gain
-            accepted = not checked and max(foretold, whole / (2.0 * lam * n)) < CLEAR * gain
-            if accepted:
-                scatter_all(rows, i, d, -1.0 / (lam * n), w)
-            elif not hopeless:
-                square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
-                dual.kappa[i] = square / whole if whole > TINY else 1.0
-                accepted = square <= 2.0 * lam * n * (gain + ROUNDING * (1.0 + abs(gain)))
-                if not accepted:
-                    scatter_all(rows, i, d, 1.0 / (lam * n), w)
-            share = dual.kappa[i] / (lam * n)
-            if not (accepted or k == 0 or dual.joint[i]):
-                dual.joint[i] = True
-                level(rows, i, dual.eta)
-            elif dual.joint[i]:
-                lengthen_all(rows, i, slope, share * whole, accepted, temperature, dual.eta)
-            else:
-                lengthen(rows, i, slopes, squares, share, temperature, dual.eta)
-            if accepted:
-                put(x, p)
-                put(y, m)
-                dual.entropies[i] = entropy
-                dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
-                break
-    return calls
+    n, own = rows.sizes.shape[0], rows.sizes[i]
+    p = dual.potentials[dual.starts[i] : dual.starts[i + 1]]
+    m = dual.marginals[dual.starts[i] : dual.starts[i + 1]]
+    t, x, y, d = memory.theta[:own], memory.trial[:own], memory.fresh[:own], change[:own]
+    slopes, squares = memory.slopes, memory.squares
+    gather(rows, i, w, t)
+    add_costs(costs, i, t, 1.0)
+    for k in range(MOST_TRIALS):
+        move(rows, i, p, t, dual.eta, temperature, x)
+        put(x, y)
+        value = soft(space, i, y, 1.0, work)
+        rise, overlap, slope, whole = compare(rows, i, p, t, x, m, y, temperature, d, slopes, squares)
+        entropy = value - overlap
+        gain = rise + temperature * (entropy - dual.entropies[i])
+        foretold = dual.kappa[i] * whole / (2.0 * lam * n)
+        checked = k > 0 or (i + turn) % CHECKED == 0
+        hopeless = k == 0 and foretold > HOPELESS * gain
+        accepted = not checked and max(foretold, whole / (2.0 * lam * n)) < CLEAR * gain
+        if accepted:
+            scatter_all(rows, i, d, -1.0 / (lam * n), w)
+        elif not hopeless:
+            square = move_weights(rows, costs, i, d, rise, -1.0 / (lam * n), w)
+            dual.kappa[i] = square / whole if whole > TINY else 1.0
+            accepted = square <= 2.0 * lam * n * (gain + ROUNDING * (1.0 + abs(gain)))
+            if not accepted:
+                scatter_all(rows, i, d, 1.0 / (lam * n), w)
+        share = dual.kappa[i] / (lam * n)
+        if not (accepted or k == 0 or dual.joint[i]):
+            dual.joint[i] = True
+            level(rows, i, dual.eta)
+        elif dual.joint[i]:
+            lengthen_all(rows, i, slope, share * whole, accepted, temperature, dual.eta)
+        else:
+            lengthen(rows, i, slopes, squares, share, temperature, dual.eta)
+        if accepted:
+            put(x, p)
+            put(y, m)
+            dual.entropies[i] = entropy
+            dual.losses[i] = costs.constants[i] + expected_costs(costs, i, y)
+            return k + 1, True, gain - 0.5 * share * whole
+    return MOST_TRIALS, False, 0.0
 
 
 @compiled

@@ -7,6 +7,8 @@ by ``change`` raises n D by
 
 a quadratic programme in a handful of variables. It is solved by pairwise steps: from the worst output that has weight
 to the best one. Then w moves once, by -scale sum_k change_k d_k.
+
+Sweeps go on several threads, too, see ``meetings``; a sweep on one is that of the only worker.
 """
 
 from typing import NamedTuple
@@ -17,62 +19,87 @@ from m3n.compiled.jit import compiled, inner
 from m3n.compiled.maps.costs import loss_of
 from m3n.compiled.oracles.hooks import best, workspace
 from m3n.compiled.primitives.arrays import largest
-from m3n.compiled.sweeps.caches import add_up_slots, difference, insert, known_slot, move, room, score_slots, scratch
+from m3n.compiled.sweeps.caches import (
+    add_up_slots,
+    difference,
+    insert,
+    known_slot,
+    move,
+    room,
+    score_slots,
+    scratch,
+)
+from m3n.compiled.sweeps.meetings import agree
 from m3n.compiled.sweeps.visits import local_scores
 
 MOST_MOVES = 30
 ENOUGH = 0.05  # of the spread of scores at the start of a visit: the next visit sees other scores anyway
 
 
-class Progress(NamedTuple):
-    """Numbers that change at every visit, in arrays of length one."""
+class Sums(NamedTuple):
+    """What a worker has seen in a sweep."""
 
-    loss: np.ndarray  # b = sum ell alpha
-    parts: np.ndarray  # parts scored in cached visits
+    loss: float  # by which n b has risen
+    rise: float  # of n D, as the visits saw it, each of them alone
+    parts: int  # scored
 
 
 @compiled
-def learn(rows, costs, caches, support, gold, gold_counts, start, stamp, found, counts, zeros):
-    """Take an answer for every example into the caches, from example ``start`` on.
+def learn(rows, costs, caches, support, gold, gold_counts, start, end, stamp, found, counts, zeros):
+    """Take an answer for every example into the caches, from example ``start`` to ``end`` - 1.
 
     Returns the next example, as a full cache ends the work early.
     """
     memory = scratch(rows, caches, 2 * gold.shape[1])
-    for i in range(start, gold.shape[0]):
+    for i in range(start, end):
         if not take(rows, costs, caches, support, gold, gold_counts, i, found[i], counts[i], stamp, zeros, memory):
             return i
-    return gold.shape[0]
+    return end
 
 
 @compiled
-def online(
-    space, rows, costs, caches, support, gold, gold_counts, order, start, stamp, scale, w, progress, gaps, zeros
-):
-    """Visit order[start], order[start + 1], ... with the max-oracle at the newest w.
+def online(space, rows, costs, caches, support, gold, gold_counts, order, start, stamp, scale, w, gaps, zeros, worker):
+    """Visit order[start], order[start + 1], ... with the max-oracle at the newest w, or what one worker visits of it.
 
-    Returns the next position, as a full cache ends the sweep early.
+    Returns the next position, as a full cache ends the sweep early, and the sums. Workers never end early, as others
+    wait for them: an output for which there is no room is forgotten.
     """
     work, memory = workspace(space), scratch(rows, caches, 2 * gold.shape[1])
     theta, found = np.empty(largest(rows.sizes)), np.empty(gold.shape[1], np.int64)
-    for at in range(start, order.shape[0]):
-        i = order[at]
-        local = local_scores(rows, costs, i, w, theta)
-        _, count = best(space, i, local, found, work)
-        if not take(rows, costs, caches, support, gold, gold_counts, i, found, count, stamp, zeros, memory):
-            return at
-        add_up_slots(caches, i, local, memory)
-        improve(rows, caches, i, stamp, scale, w, progress, gaps, memory)
-    return order.shape[0]
+    loss, rise = 0.0, 0.0
+    for number in range(worker.cuts.shape[0] - 1):
+        for visit in range(worker.cuts[number] + start, worker.cuts[number + 1]):
+            i = order[worker.visits[visit]]
+            local = local_scores(rows, costs, i, w, theta)
+            _, count = best(space, i, local, found, work)
+            taken = take(rows, costs, caches, support, gold, gold_counts, i, found, count, stamp, zeros, memory)
+            if not taken and worker.workers == 1:
+                return visit, Sums(loss, rise, 0)
+            add_up_slots(caches, i, local, memory)
+            gained, change = improve(rows, caches, i, stamp, scale, w, gaps, memory)
+            loss += change
+            rise += gained
+        if worker.workers > 1:
+            agree(worker, number, w)
+    return order.shape[0], Sums(loss, rise, 0)
 
 
 @compiled
-def sweep(rows, caches, order, stamp, scale, w, progress, gaps):
-    """Visit examples without a call of the oracle."""
+def sweep(rows, caches, order, stamp, scale, w, gaps, worker):
+    """Visit examples without a call of the oracle, or what one worker visits of them."""
     memory = scratch(rows, caches, 0)
-    for i in order:
-        if caches.used[i] > 1:
-            progress.parts[0] += score_slots(rows, caches, i, w, memory)
-            improve(rows, caches, i, stamp, scale, w, progress, gaps, memory)
+    loss, rise, parts = 0.0, 0.0, 0
+    for number in range(worker.cuts.shape[0] - 1):
+        for visit in range(worker.cuts[number], worker.cuts[number + 1]):
+            i = order[worker.visits[visit]]
+            if caches.used[i] > 1:
+                parts += score_slots(rows, caches, i, w, memory)
+                gained, change = improve(rows, caches, i, stamp, scale, w, gaps, memory)
+                loss += change
+                rise += gained
+        if worker.workers > 1:
+            agree(worker, number, w)
+    return Sums(loss, rise, parts)
 
 
 @compiled
@@ -89,23 +116,35 @@ def take(rows, costs, caches, support, gold, gold_counts, i, found, count, stamp
 
 
 @compiled
-def improve(rows, caches, i, stamp, scale, w, progress, gaps, memory):
-    """Balance the weights of one example whose slots are scored; ``gaps[i]`` = the spread, best score minus average."""
-    first, top, average = caches.first[i], memory.scores[0], 0.0
+def improve(rows, caches, i, stamp, scale, w, gaps, memory):
+    """Balance the weights of one example whose slots are scored; by how much n D and n b rise.
+
+    ``gaps[i]`` = the spread of the scores.
+    """
+    gaps[i] = spread_of(caches, i, memory.scores)
+    moved, rise = balance(caches, i, stamp, scale, memory)
+    if not moved:
+        return 0.0, 0.0
+    return rise, move(rows, caches, i, -scale, w, memory)
+
+
+@inner
+def spread_of(caches, i, scores):
+    """The best score minus the average."""
+    first, top, average = caches.first[i], scores[0], 0.0
     for k in range(caches.used[i]):
-        top = max(top, memory.scores[k])
-        average += caches.alpha[first + k] * memory.scores[k]
-    gaps[i] = max(top - average, 0.0)
-    if balance(caches, i, stamp, scale, memory):
-        progress.loss[0] += move(rows, caches, i, -scale, w, memory) / caches.used.shape[0]
+        top = max(top, scores[k])
+        average += caches.alpha[first + k] * scores[k]
+    return max(top - average, 0.0)
 
 
 @inner
 def balance(caches, i, stamp, scale, memory):
-    """Pairwise steps on the weights of example i; ``scores`` follow, ``change`` collects. Whether anything moved."""
+    """Pairwise steps on the weights of example i; ``scores`` follow, ``change`` collects. Whether anything moved, and
+    by how much n D rises."""
     first, side, at = caches.first[i], caches.first[i + 1] - caches.first[i], caches.squares[i]
     scores, gram = memory.scores, caches.gram
-    used, moved, enough = caches.used[i], False, 0.0
+    used, moved, rise, enough = caches.used[i], False, 0.0, 0.0
     for step in range(MOST_MOVES):
         top, bottom = 0, -1
         for k in range(used):
@@ -128,17 +167,18 @@ def balance(caches, i, stamp, scale, memory):
         memory.change[top] += amount
         memory.change[bottom] -= amount
         moved = True
+        rise += amount * (gain - 0.5 * amount * curvature)
         for k in range(used):
             scores[k] -= amount * scale * (gram[a + k] - gram[b + k])
-    return moved
+    return moved, rise
 
 
 @compiled
-def totals(rows, caches, vector):
-    """vector += sum_ik alpha_ik d_ik, from the caches alone; returns sum_ik alpha_ik ell_ik."""
+def totals(rows, caches, low, high, vector):
+    """vector += sum_ik alpha_ik d_ik for examples low..high-1, from the caches alone; returns sum alpha ell."""
     memory = scratch(rows, caches, 0)
     loss = 0.0
-    for i in range(caches.used.shape[0]):
+    for i in range(low, high):
         for k in range(1, caches.used[i]):
             memory.change[k] = caches.alpha[caches.first[i] + k]
         loss += move(rows, caches, i, 1.0, vector, memory)
