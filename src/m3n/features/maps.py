@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.compiled.maps.sparse import cut_rows, gather, scatter
-from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows, label_shape
+from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows, label_shape, shortest
 from m3n.features.codes import CodedRows
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
@@ -231,13 +231,13 @@ class Stack(InPlace):
 
     def rows(self) -> SparseRows:
         pieces = [m.rows() for m in self.maps]
-        entries = np.cumsum([0, *(len(p.data) for p in pieces)])
+        entries = np.cumsum([0, *(len(p.runs) for p in pieces)])
         number = np.int32 if self.dim < 1 << 31 else np.int64  # there may be as many runs as words in a book
         moved = [p.runs + cut if cut else p.runs for p, cut in zip(pieces, self._first, strict=True)]
         joined = SparseRows(
             np.concatenate([[0], *(p.pointers[1:] + e for p, e in zip(pieces, entries, strict=False))]),
             np.concatenate(moved, dtype=number),
-            np.concatenate([p.data for p in pieces]),
+            _joined_values(pieces),
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),
             *_joined_lists(pieces, [m.dim for m in self.maps], entries),
@@ -272,6 +272,14 @@ class Stack(InPlace):
             pieces.append(parts[first : first + len(m.shapes)])
             first += len(m.shapes)
         return pieces
+
+
+def _joined_values(pieces: list[SparseRows]) -> np.ndarray:
+    """The values of all entries, or one number if it is that of all of them."""
+    short = [shortest(p.data) for p in pieces if len(p.runs)]
+    if short and all(len(own) == 1 and own[0] == short[0][0] for own in short):
+        return short[0]
+    return np.concatenate([p.values for p in pieces])
 
 
 def _joined_lists(

@@ -23,7 +23,7 @@ import scipy.sparse
 
 from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
-from m3n.features.base import FeatureMap, InPlace, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows, shortest
 from m3n.features.maps import Table
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
@@ -63,11 +63,12 @@ class Observed(InPlace):
         counts = np.diff(self.pairs.indptr)
         wide = counts * WIDE >= self.pairs.shape[1]
         begins = self._place(counts, wide)
-        entries = np.empty(X.nnz, np.int32), np.empty(X.nnz)
+        plain = len(shortest(X.data)) == 1
+        entries = np.empty(X.nnz, np.int32), np.empty(1 if plain else X.nnz)
         self.pointers, self.lists = np.zeros(X.shape[0] + 1, np.int64), np.zeros(X.shape[0], np.int64)
         matrix = X.indptr, X.indices, X.data
         size = arrange(*matrix, begins, counts, wide, self.pointers, self.lists, *entries)
-        self.runs, self.data = entries[0][:size], entries[1][:size]
+        self.runs, self.data = entries[0][:size], entries[1][: 1 if plain else size]
         self.shapes = ((X.shape[0], *self.labels),)
 
     def _place(self, counts: np.ndarray, wide: np.ndarray) -> np.ndarray:
@@ -125,7 +126,7 @@ class Observed(InPlace):
 
     def share(self, rows: SparseRows) -> None:
         size = len(self.runs)
-        self.runs, self.data = rows.runs[:size], rows.data[:size]
+        self.runs, self.data = rows.runs[:size], rows.data[:size]  # or the one that all have
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         chosen = np.arange(len(self.lists))[rows[0]]
@@ -134,7 +135,8 @@ class Observed(InPlace):
         part.pointers = np.concatenate([[0], np.cumsum(counts)])
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
         entries = numbers(self.pointers[chosen], counts)
-        part.runs, part.data = self.runs[entries], self.data[entries]
+        part.runs = self.runs[entries]
+        part.data = self.data if len(self.data) == 1 else self.data[entries]
         part.shapes = ((len(chosen), *self.labels),)
         return part
 

@@ -18,7 +18,7 @@ from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.compiled.oracles.hooks import ORACLES, SLACK, implemented
 from m3n.compiled.sweeps.visits import MapRows
-from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows, shortest
 from m3n.features.codes import CodedRows
 from m3n.losses import Cost
 from m3n.packed.ragged import numbers
@@ -241,7 +241,7 @@ def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
     weighed = rows._replace(
         pointers=pointers,
         runs=rows.runs[entries],
-        data=rows.data[entries] * np.repeat(scale, counts),
+        data=np.broadcast_to(rows.data, rows.runs.shape)[entries] * np.repeat(scale, counts),
         widths=rows.widths[rows.used],
         used=np.arange(len(rows.used)),
         squares=rows.squares[rows.used] * scale**2,
@@ -316,7 +316,7 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     short = sparse.runs.max(initial=0) < 1 << 31
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
     columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
-    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
+    data = np.ascontiguousarray(shortest(sparse.data) if sparse.gram is None else sparse.values, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)
     return MapRows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)
