@@ -101,10 +101,13 @@ class FeatureMap(ABC):
         Number of weights.
     shapes : tuple of tuple of int
         Shapes of the part arrays it fills; the structure's must agree.
+    light : bool
+        Whether ``select`` makes no copies for a range of rows.
     """
 
     dim: int
     shapes: tuple[tuple[int, ...], ...]
+    light: bool = False
 
     @abstractmethod
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:

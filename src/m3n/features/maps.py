@@ -32,6 +32,8 @@ class Dense(FeatureMap):
         What a row scores: ``s`` labels, or ``(s, s)`` pairs of labels for edge features.
     """
 
+    light = True
+
     def __init__(self, X: np.ndarray, labels: int | tuple[int, ...]):
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         if self.X.ndim != 2:
@@ -79,6 +81,8 @@ class Sparse(InPlace):
     labels : int or tuple of int
         What a row scores: ``s`` labels, or ``(s, s)`` pairs of labels for edge features.
     """
+
+    light = True
 
     def __init__(self, X: scipy.sparse.csr_array, labels: int | tuple[int, ...]):
         self.X = _narrow(scipy.sparse.csr_array(X, dtype=np.float64))
@@ -142,6 +146,8 @@ class NoFeatures(FeatureMap):
         What a row would score: ``s`` for labels, ``s, s`` for pairs of labels.
     """
 
+    light = True
+
     def __init__(self, rows: int, *labels: int):
         self.dim = 0
         self.labels = labels
@@ -174,6 +180,8 @@ class Table(FeatureMap):
     *shape : int
         Shape of the table, for example ``(labels, labels)`` for transitions.
     """
+
+    light = True
 
     def __init__(self, *shape: int):
         self.dim = int(np.prod(shape))
@@ -252,6 +260,11 @@ class Stack(InPlace):
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
+
+    @property
+    def light(self) -> bool:  # type: ignore[override]
+        """Whether all of the maps are."""
+        return all(m.light for m in self.maps)
 
     @property
     def euclidean(self) -> bool:

@@ -54,6 +54,8 @@ class Observed(InPlace):
         Which of the weights are not padding.
     """
 
+    light = True
+
     def __init__(self, X: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array, labels: tuple[int, ...] | None = None):
         X, self.pairs = scipy.sparse.csr_array(X), scipy.sparse.csr_array(pairs)
         if X.shape[1] != self.pairs.shape[0]:
@@ -129,9 +131,16 @@ class Observed(InPlace):
         self.runs, self.data = rows.runs[:size], rows.data[:size]  # or the one that all have
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        chosen = np.arange(len(self.lists))[rows[0]]
+        part, own = copy.copy(self), rows[0]
+        if isinstance(own, slice) and own.indices(len(self.lists))[2] == 1:
+            low, high, _ = own.indices(len(self.lists))
+            begin, end = int(self.pointers[low]), int(self.pointers[max(low, high)])
+            part.pointers, part.lists = self.pointers[low : high + 1] - begin, self.lists[low:high] - begin
+            part.runs, part.data = self.runs[begin:end], self.data if len(self.data) == 1 else self.data[begin:end]
+            part.shapes = ((len(part.lists), *self.labels),)
+            return part
+        chosen = np.arange(len(self.lists))[own]
         counts = np.diff(self.pointers)[chosen]
-        part = copy.copy(self)
         part.pointers = np.concatenate([[0], np.cumsum(counts)])
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
         entries = numbers(self.pointers[chosen], counts)

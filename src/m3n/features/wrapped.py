@@ -100,6 +100,11 @@ class Scaled(Wrapped):
         """
         return self.factor * v
 
+    @property
+    def light(self) -> bool:  # type: ignore[override]
+        """Whether the map is."""
+        return self.map.light
+
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         return self.map.scores(self.factor * w, out, threads)
 
