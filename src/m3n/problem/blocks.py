@@ -7,6 +7,7 @@ put together here. For a structure without a compiled form of an oracle the same
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Blocks:
         self.rows = rows if slack or weights is None else _weigh(rows, weights)
         self.costs: Any = _costs(cost, structure, self.weights)
         self.most = structure.most_parts()
-        self.gold, self.gold_counts = structure.local_parts(gold)
+        self._packed = gold
         self.interpreted = PythonSpace(structure, cost, gold, self.weights)
         compiled = structure.space()
         self.space = self.interpreted if compiled is None else compiled
@@ -87,6 +88,24 @@ class Blocks:
             self.measured = units is not None
             unit, levels = units or (np.ones(self.n), np.ones(self.n, np.int64))
             self.costs = SlackCosts(self.costs, unit * self.weights, levels, self.gold, self.gold_counts)
+
+    @cached_property
+    def _lists(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.structure.local_parts(self._packed)
+
+    @property
+    def gold(self) -> np.ndarray:
+        """Lists of the parts of gold."""
+        return self._lists[0]
+
+    @property
+    def gold_counts(self) -> np.ndarray:
+        """How many of them are in use."""
+        return self._lists[1]
+
+    def forget_lists(self) -> None:
+        """Let go of the lists of gold's parts, which are as wide as the longest of them; they come again when asked."""
+        vars(self).pop("_lists", None)
 
     @property
     def largest(self) -> int:

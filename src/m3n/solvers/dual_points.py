@@ -167,6 +167,7 @@ def filled(problem: Problem, dual: Potentials | Ascent, strength: float | None =
     """
     blocks, w, strength = problem.blocks, np.zeros(problem.dim), problem.lam if strength is None else strength
     problem.visit(fill, dual, blocks.gold, blocks.gold_counts, strength, w, asks="soft", soft=problem.n)
+    blocks.forget_lists()  # dual ascent needs them here alone
     return w
 
 
