@@ -85,7 +85,7 @@ class Observed(InPlace):
             raise ValueError(f"{self.dim} weights are more than Observed can number: use fewer attributes")
         owner = np.repeat(np.arange(attributes), counts)
         within = np.where(wide[owner], self.pairs.indices, np.arange(self.pairs.nnz) - self.pairs.indptr[owner])
-        self._weight = begins[owner] + within  # of every stored entry of ``pairs``
+        self._weight = (begins[owner] + within).astype(np.int32)  # of every stored entry of ``pairs``
         self.columns = np.full(self.dim, -1, np.int32)
         self.columns[self._weight] = self.pairs.indices
         self.alive = self.columns >= 0
@@ -129,6 +129,8 @@ class Observed(InPlace):
     def share(self, rows: SparseRows) -> None:
         size = len(self.runs)
         self.runs, self.data = rows.runs[:size], rows.data[:size]  # or the one that all have
+        self.pointers, self.lists = rows.pointers[: len(self.pointers)], rows.lists[: len(self.lists)]
+        self.columns = rows.columns[: self.dim]
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         part, own = copy.copy(self), rows[0]

@@ -334,7 +334,7 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     pointers, widths, first, used, place, sizes, lists = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
     short = sparse.runs.max(initial=0) < 1 << 31
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
-    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
+    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32, copy=False)
     data = np.ascontiguousarray(shortest(sparse.data) if sparse.gram is None else sparse.values, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)

@@ -19,7 +19,7 @@ from m3n.packed import Threads
 from m3n.packed.ragged import batches
 from m3n.structures.base import Examples, Parts, Structure
 
-MOST_SCORES = 1 << 20  # of a part of the examples: 8 MB, less than a pass over it costs
+MOST_SCORES = 1 << 19  # of a part of the examples, 4 MB: with less, selecting them shows
 
 
 @dataclass(frozen=True)
