@@ -127,6 +127,7 @@ class Observed(InPlace):
         return SparseRows(self.pointers, self.runs, self.data, widths, (count,), self.lists, self.columns)
 
     def share(self, rows: SparseRows) -> None:
+        assert rows.lists is not None and rows.columns is not None  # what ``rows`` gives
         size = len(self.runs)
         self.runs, self.data = rows.runs[:size], rows.data[:size]  # or the one that all have
         self.pointers, self.lists = rows.pointers[: len(self.pointers)], rows.lists[: len(self.lists)]

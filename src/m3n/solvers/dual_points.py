@@ -143,7 +143,7 @@ def starts_of(problem: Problem) -> np.ndarray:
 def leaning(problem: Problem, odds: float, kind: type = np.float64) -> np.ndarray:
     """Potentials that favour gold by ``odds`` in logarithms: its labels against all others of a row, or its parts."""
     starts, labels = starts_of(problem), problem.blocks.costs.table.shape[1]
-    potentials = np.zeros(int(starts[-1]), kind)
+    potentials: np.ndarray = np.zeros(int(starts[-1]), kind)
     potentials[gold_places(problem, starts)] = odds + np.log(max(labels - 1, 1))
     return potentials
 
