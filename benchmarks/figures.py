@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.solvers.base import OWN
+
 Held = dict[str, Any]  # what ``contest.hold`` returns
 CLOCKS = ("seconds", "cpu")
 GAPS = (1e-1, 1e-2, 1e-3)
@@ -21,7 +23,8 @@ class Figure:
     contest, ours, rival : str
         Name of the contest and labels of the two runs.
     quantity : str
-        A phase of the clock, "pass", "peak", or what ``seconds_to`` understands.
+        A phase of the clock, "pass", "peak", "data" (the peak without what the interpreter has before there are data),
+        or what ``seconds_to`` understands.
     goal : float or None
         What the ratio should be at least.
     """
@@ -54,6 +57,8 @@ def quantity(name: str, run: dict[str, Any], rival: dict[str, Any], held: Held, 
         return run["pass"][CLOCKS.index(clock)] if run["pass"] else None
     if name == "peak":
         return run["peak"]["train"]
+    if name == "data":
+        return run["peak"]["train"] - run["peak"][OWN] if OWN in run["peak"] else None
     if name == "to its value":
         return run[clock]["train"] if run is rival else seconds_to(run["trace"], rival["J"], held["stop"], clock)
     if name.startswith("to gap "):
@@ -120,4 +125,5 @@ def _row(run: dict[str, Any], held: Held, clock: str) -> dict[str, Any]:
         "score": run["score"],
         "tokens/s": run["tokens"] / speed if speed else None,
         "peak MB": run["peak"].get("train"),
+        "before data": run["peak"].get(OWN),
     }

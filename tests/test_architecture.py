@@ -43,6 +43,7 @@ ROOMS = (
     "progress",
     "linking",
     "store",
+    "runtime",
     "ahead",
     "ship",
     "jit",

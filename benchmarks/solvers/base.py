@@ -6,6 +6,7 @@ phase; the child's start and the judging of its answer are outside.
 
 from __future__ import annotations
 
+import gc
 import resource
 import time
 from abc import ABC, abstractmethod
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from benchmarks.datasets import Dataset, Sequences
-from benchmarks.memory import peak_memory
+from benchmarks.memory import memory_in_use, peak_memory
 from benchmarks.objectives import Objective
 from benchmarks.weights import Weights
+
+OWN = "before data"  # of an interpreter with libraries and machine code
 
 
 class Unsuitable(Exception):
@@ -45,7 +48,7 @@ class Stopwatch:
 
 
 class Clock:
-    """Seconds, CPU seconds and the peak of memory of the phases of a run."""
+    """Seconds, CPU seconds and the peak of memory of the phases of a run, and its memory before there are data."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -61,6 +64,11 @@ class Clock:
         for known, value in zip((self.seconds, self.cpu), watch.read(), strict=True):
             known[phase] = min(value, known.get(phase, value))
         self.peak[phase] = peak_memory()
+
+    def ready(self) -> None:
+        """Everything is loaded, and no data have been read yet."""
+        gc.collect()
+        self.peak[OWN] = memory_in_use()
 
     def best(self, phase: str, action: Callable[[], Any], times: int = 3) -> Any:
         """Time something short several times."""

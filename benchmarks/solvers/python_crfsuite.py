@@ -28,6 +28,7 @@ class PythonCRFsuite(Entry):
         trace: list[Point] = []
         trainer = _watched(pycrfsuite, trace)
         trainer.set_params(parameters(task.objective))
+        task.clock.ready()
         with task.clock("ingest"):
             count = 0
             for attributes, labels in task.dataset.sentences(task.dataset.train):

@@ -83,7 +83,7 @@ def run_of(trace, **settings):
         "objective": {"name": "crf"},
         "seconds": times,
         "cpu": times,
-        "peak": {"train": 10.0},
+        "peak": {"train": 10.0, "before data": 4.0},
         "trace": trace,
         **settings,
     }
@@ -106,6 +106,7 @@ def held():
         ("to gap 1e-3", "seconds", (2, None, None)),
         ("pass", "cpu", (0.25, 0.25, 1)),
         ("peak", "seconds", (10, 10, 1)),
+        ("data", "seconds", (6, 6, 1)),
         ("ingest", "seconds", (None, None, None)),
     ],
 )
@@ -158,6 +159,14 @@ def test_the_shortest_of_several_counts():
     clock, pauses = Clock(), iter([0.03, 0.0])
     clock.best("phase", lambda: time.sleep(next(pauses)), times=2)
     assert clock.seconds["phase"] < 0.02 and clock.peak["phase"] > 1
+
+
+def test_memory_before_data_is_no_more_than_the_peak():
+    clock = Clock()
+    clock.ready()
+    with clock("phase"):
+        pass
+    assert 1 < clock.peak["before data"] <= clock.peak["phase"]
 
 
 def test_crfsuites_parameters():

@@ -23,7 +23,7 @@ from m3n.compiled.signatures import text_of, types_of
 from m3n.compiled.sweeps.sequential import sweep
 from m3n.compiled.sweeps.visits import add_parts
 
-MACHINERY = ("jit", "linking", "store", "signatures", "ahead", "progress")
+MACHINERY = ("jit", "linking", "runtime", "store", "signatures", "ahead", "progress")
 INNER = "from m3n.compiled.jit import inner\n@inner\ndef shift(x):\n    return x + {}\n"
 OUTER = """
 from m3n.compiled.jit import compiled

@@ -83,7 +83,7 @@ def listed(xseq: Any) -> list[Any]:
     return list(xseq.items() if is_items(xseq) else xseq)
 
 
-def reading(read: Callable[[list[list[Any]]], Answer], sequences: list[list[Any]]) -> Answer:
+def reading(read: Callable[[list[list[Any]]], Answer], sequences: list[list[Any]], begin: int = 0) -> Answer:
     """What a function makes of tokens or, if it does not know their types, of what ``ItemSequence`` makes of them.
 
     Parameters
@@ -92,16 +92,18 @@ def reading(read: Callable[[list[list[Any]]], Answer], sequences: list[list[Any]
         Knows dicts and lists of ``str``, ``int``, ``float`` and ``bool``, and reads these quickly.
     sequences : list of lists of tokens
         Any that python-crfsuite takes.
+    begin : int
+        The number of the first of them, for errors.
     """
     try:
         return read(sequences)
     except TypeError:
-        plain = list(_counted(sequences))
+        plain = list(_counted(sequences, begin))
     return read(plain)
 
 
-def _counted(sequences: Iterable[Any]) -> Iterator[list[dict[str, float]]]:
-    for i, xseq in enumerate(sequences):
+def _counted(sequences: Iterable[Any], begin: int) -> Iterator[list[dict[str, float]]]:
+    for i, xseq in enumerate(sequences, start=begin):
         try:
             yield ItemSequence(xseq).counted()
         except (TypeError, ValueError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from m3n.compat.crf_training import Plan, Task
 from m3n.compat.imported import SEPARATOR, tagger_of
 from m3n.compat.items import listed, plain_labels, reading
 from m3n.estimators import SequenceTagger
-from m3n.estimators.inputs import SequenceReader, flat_labels
+from m3n.estimators.inputs import SequenceReader, label_codes
+from m3n.estimators.labels import side_by_side
+from m3n.estimators.sequences import Blocks
 from m3n.features import AttributeVectorizer
-from m3n.io.sentences import numbered
+from m3n.features.vectorizer import GrowingRows
 
 
 @dataclass(frozen=True)
@@ -46,22 +49,21 @@ class TrainingData:
         Parameters
         ----------
         X : sequences of tokens
-            As python-crfsuite takes them.
+            As python-crfsuite takes them. They are read once, and let go of when they are numbers.
         y : sequences of labels
             One label per token.
         """
-        sequences = [listed(xseq) for xseq in X]
-        lengths = np.array([len(xseq) for xseq in sequences], dtype=np.int64)
-        flat = flat_labels(y if y is None else [plain_labels(given) for given in y], lengths)
-        if not flat:
+        X, y = side_by_side(X, map(plain_labels, y) if isinstance(y, Iterable) else y)
+        blocks, rows = Blocks(map(listed, X)), GrowingRows(SEPARATOR)
+        for begin, block in blocks:
+            reading(partial(rows.add, begin=begin), block, begin)
+        codes, labels = label_codes(y, blocks.lengths)
+        if not labels:
             raise ValueError("there is nothing to train on: X has no tokens")
-        codes, labels = numbered(flat, len(flat))
-        if len({isinstance(label, str) for label in labels}) > 1:
-            raise ValueError("labels must be all strings or all numbers; found both")
-        lengths = lengths[lengths > 0]
+        lengths = blocks.lengths[blocks.lengths > 0]
         gold = np.split(codes.astype(np.int64), np.cumsum(lengths)[:-1])
         vectorizer = AttributeVectorizer(SEPARATOR)
-        return cls(reading(vectorizer.fit_transform, sequences), gold, labels, vectorizer)
+        return cls(vectorizer.take(rows), gold, labels, vectorizer)
 
     def model(self, task: Task, w: np.ndarray, plan: Plan) -> SequenceTagger:
         """The tagger with some weights.

@@ -18,11 +18,10 @@ from typing import Any
 from numba import njit
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
-from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.extending import overload
 
-from m3n.compiled import store
+from m3n.compiled import runtime, store
 from m3n.compiled.ahead import Need, compile_another
 from m3n.compiled.linking import pipelines
 from m3n.compiled.progress import progress
@@ -122,7 +121,9 @@ class Compiled(_Ours):
             return self.overloads[kinds].entry_point
 
     def _load(self, kinds: tuple[Any, ...], need: Need) -> bool:
-        rtsys.initialize(self.targetctx)  # all that machine code needs of Numba; what compiles loads ten times as much
+        runtime.initialize(
+            self.targetctx
+        )  # all that machine code needs of Numba; what compiles loads ten times as much
         found = store.load(need.name, need.types, self.targetctx)
         if found is not None:
             self._cache_hits[kinds] += 1

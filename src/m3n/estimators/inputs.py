@@ -10,13 +10,16 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
+from m3n.estimators.labels import LabelStream, check_counts, check_labels, label_list
 from m3n.estimators.matrices import Matrix, bad_row
 from m3n.estimators.model_parts import packed_vocabulary, restored_vectorizer
-from m3n.estimators.sequences import as_list, as_sequences, length_of
+from m3n.estimators.sequences import Blocks, as_list, as_sequences, comes_once, length_of
 from m3n.features import AttributeVectorizer, Templates
+from m3n.features.vectorizer import GrowingRows
 from m3n.io.sentences import numbered
 from m3n.packed.ragged import numbers
 
+NOTHING = "X is empty: there is nothing to train on"
 MANY = 200  # labels; where pairs of them are more than so many times the positions, they are none
 
 
@@ -137,23 +140,50 @@ class SequenceReader:
 
     def fit(self, X: Any, templates: Templates | None = None, min_freq: int = 1) -> Inputs:
         """Decide the kind, learn the vocabulary, without attributes that occur less often, and read."""
+        if templates is None and comes_once(X):
+            return self._fit_blocks(Blocks(X), min_freq)
         sequences, lengths = as_sequences(X, templates)
         if not lengths.any():
-            raise ValueError("X is empty: there is nothing to train on")
+            raise ValueError(NOTHING)
         self.kind = "columns" if templates else _kind(sequences[np.flatnonzero(lengths)[0]])
         if self.kind in ("columns", "attributes"):
             self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
             matrix = self.vectorizer.fit_transform(sequences, min_freq)
-            if not matrix.shape[1]:
-                raise ValueError(f"no attribute occurs {min_freq} times or more; lower min_freq")
         else:
-            if min_freq > 1:
-                raise ValueError("min_freq is for attributes with names; columns of matrices stay as they are")
             matrix = _join(sequences, self.kind, None)
-        self.width = matrix.shape[1]
+        self._settle(matrix, min_freq)
         if self.kind == "columns":
             self.columns, self.delimiter = len(sequences.columns), sequences.delimiter
         return Inputs(matrix, lengths, self._pairs(sequences))
+
+    def _fit_blocks(self, blocks: Blocks, min_freq: int) -> Inputs:
+        """The same for sequences that come once: nothing is kept of them but the rows."""
+        rows: Any = None
+        for begin, block in blocks:
+            first = next((sequence for i, sequence in enumerate(block, begin) if length_of(sequence, i)), None)
+            if first is None:
+                continue
+            if rows is None:
+                self.kind = _kind(first)
+                rows = GrowingRows() if self.kind == "attributes" else _GrowingMatrix(self.kind)
+            rows.add(block, begin)
+        if rows is None:
+            raise ValueError(NOTHING)
+        if self.kind == "attributes":
+            self.vectorizer = AttributeVectorizer()
+            matrix = self.vectorizer.take(rows, min_freq)
+        else:
+            matrix = rows.matrix()
+        self._settle(matrix, min_freq)
+        return Inputs(matrix, blocks.lengths)
+
+    def _settle(self, matrix: Matrix, min_freq: int) -> None:
+        """Remember the width of the rows; with names, refuse a frequency that leaves none."""
+        if self.kind not in ("columns", "attributes") and min_freq > 1:
+            raise ValueError("min_freq is for attributes with names; columns of matrices stay as they are")
+        self.width = matrix.shape[1]
+        if self.vectorizer is not None and not self.width:
+            raise ValueError(f"no attribute occurs {min_freq} times or more; lower min_freq")
 
     def read(self, X: Any) -> Inputs:
         """Read new sequences of the kind that ``fit`` saw."""
@@ -179,14 +209,32 @@ class SequenceReader:
 
 def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """The sorted classes and, for every sequence, the numbers of its labels."""
-    flat = flat_labels(y, lengths)
-    codes, found = numbered(flat, len(flat))
-    if len({isinstance(label, str) for label in found}) > 1:
-        raise ValueError("labels must be all strings or all numbers; found both")
+    codes, found = label_codes(y, lengths)
     order = sorted(range(len(found)), key=found.__getitem__)
     rank = np.argsort(order)[codes].tolist()
     ends = np.cumsum([0, *lengths]).tolist()
     return np.array([found[k] for k in order]), [rank[low:high] for low, high in pairwise(ends)]
+
+
+def label_codes(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[Any]]:
+    """The number of every label, in order of appearance, and the labels, all texts or all numbers.
+
+    Parameters
+    ----------
+    y : sequences of labels, or LabelStream
+        One label per position.
+    lengths : array of int (sequences,)
+        Positions of every sequence.
+    """
+    if isinstance(y, LabelStream):
+        codes, found = y.numbered()
+        check_counts(np.array(y.lengths), lengths)
+    else:
+        flat = flat_labels(y, lengths)
+        codes, found = numbered(flat, len(flat))
+    if len({isinstance(label, str) for label in found}) > 1:
+        raise ValueError("labels must be all strings or all numbers; found both")
+    return codes, found
 
 
 def check_label_count(labels: int, positions: int) -> None:
@@ -229,18 +277,11 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     """All labels in one list, after checking that they fit the sequences."""
     if y is None:
         raise ValueError("y is missing: a list of label sequences, one per sequence of X, is needed")
-    sequences = _label_sequences(y, lengths)
-    if len(sequences) != len(lengths):
-        raise ValueError(f"X has {len(lengths)} sequences but y has {len(sequences)}")
-    checked = [_label_list(sequence, i) for i, sequence in enumerate(sequences)]
-    found = np.fromiter(map(len, checked), np.int64, len(checked))
-    wrong = np.flatnonzero(found != lengths)
-    if wrong.size:
-        i = wrong[0]
-        raise ValueError(f"sequence {i} has {lengths[i]} positions in X but {found[i]} labels in y")
+    checked = [label_list(sequence, i) for i, sequence in enumerate(_label_sequences(y, lengths))]
+    check_counts(np.fromiter(map(len, checked), np.int64, len(checked)), lengths)
     flat = list(chain.from_iterable(checked))
     if not set(map(type, flat)) <= {str, int}:  # other types are looked at one by one
-        _check_labels(checked)
+        check_labels(checked)
     return flat
 
 
@@ -259,19 +300,6 @@ def _label_sequences(y: Any, lengths: np.ndarray) -> list[Any]:
     return as_list(y)
 
 
-def _label_list(sequence: Any, i: int) -> list[Any]:
-    if isinstance(sequence, str) or not isinstance(sequence, Iterable):
-        raise ValueError(f"sequence {i}: y must be a list of labels, got {sequence!r:.60}")
-    return sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence)
-
-
-def _check_labels(sequences: list[list[Any]]) -> None:
-    for i, labels in enumerate(sequences):
-        for t, label in enumerate(labels):
-            if not isinstance(label, (str, int, float, np.integer, np.floating)) or label != label:
-                raise ValueError(f"sequence {i}, position {t}: a label must be a string or a number, got {label!r}")
-
-
 def _kind(sequence: Any) -> str:
     if scipy.sparse.issparse(sequence):
         return "sparse"
@@ -286,19 +314,47 @@ def _is_vector(token: Any) -> bool:
     return isinstance(token, (list, tuple)) and len(token) > 0 and isinstance(token[0], (int, float, np.number))
 
 
+class _GrowingMatrix:
+    """The rows of sequences of vectors that come block by block."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+        self.blocks = list[Matrix]()
+        self.first = 0  # the first sequence that is not empty; its width is that of all
+
+    def add(self, sequences: list[Any], begin: int) -> None:
+        """Some more sequences, the first of which is number ``begin``."""
+        if not self.blocks:
+            self.first = next(i for i, sequence in enumerate(sequences, begin) if length_of(sequence, i))
+        like = (self.blocks[0].shape[1], f"sequence {self.first} has") if self.blocks else None
+        self.blocks.append(_joined(sequences, self.kind, like, begin))
+
+    def matrix(self) -> Matrix:
+        """All rows; the blocks are let go of."""
+        blocks, self.blocks = self.blocks, []
+        return _stacked(blocks, self.kind)
+
+
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
+    return _joined(sequences, kind, None if width is None else (width, "the model was trained with"))
+
+
+def _joined(sequences: list[Any], kind: str, like: tuple[int, str] | None, begin: int = 0) -> Matrix:
+    """The rows of sequences; they are as wide as something else that is named, or as the first of them."""
     read = _dense if kind == "dense" else lambda sequence, i: scipy.sparse.csr_array(sequence, dtype=float)
-    parts = {i: read(sequence, i) for i, sequence in enumerate(sequences) if length_of(sequence, i)}
+    parts = {i: read(sequence, i) for i, sequence in enumerate(sequences, begin) if length_of(sequence, i)}
     first = next(iter(parts))
-    expected = parts[first].shape[1] if width is None else width
+    expected, where = like or (parts[first].shape[1], f"sequence {first} has")
     for i, part in parts.items():
         position = bad_row(part)
         if position is not None:
             raise ValueError(f"sequence {i}, position {position}: NaN or infinite input")
         if part.shape[1] != expected:
-            where = "the model was trained with" if width is not None else f"sequence {first} has"
             raise ValueError(f"sequence {i} has {part.shape[1]} attributes per position, but {where} {expected}")
-    rows = list(parts.values())
+    return _stacked(list(parts.values()), kind)
+
+
+def _stacked(rows: list[Matrix], kind: str) -> Matrix:
     return np.concatenate(rows) if kind == "dense" else scipy.sparse.vstack(rows, format="csr")
 
 

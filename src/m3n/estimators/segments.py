@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.sequences import comes_once
+
 Segment = tuple[int, int, Any]  # begin, end (exclusive), label
 
 
@@ -51,6 +53,7 @@ def to_iob(segments: Sequence[Segment], length: int) -> list[str]:
 
 def read_segments(y: Any, lengths: np.ndarray) -> list[list[Segment]]:
     """Segments of every sequence, sorted and checked: within it, not empty, without overlaps."""
+    y = list(y) if comes_once(y) else y
     if len(y) != len(lengths):
         raise ValueError(f"X has {len(lengths)} sequences but y has {len(y)}")
     return [_checked(given, i, int(lengths[i])) for i, given in enumerate(y)]

@@ -35,6 +35,7 @@ from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
@@ -151,9 +152,11 @@ class SequenceTagger(SequenceModel, Calibrated):
             Each a 2-D array (positions, attributes), a CSR matrix, a data frame with a row per token, or a list of
             tokens; a token is a dict of attributes or a list of strings. With ``templates``, tokens in columns, or
             plain words if there is one column. Empty sequences do not count. One data frame with a column "sentence"
-            may hold all sequences.
+            may hold all sequences. What has no length, such as a generator, is read once, and what was read is let go
+            of: the sequences of a file need never be in memory together. ``m3n.io.unzip`` makes two such iterators of
+            one of pairs.
         y : sequences of labels
-            One label per position: strings or numbers.
+            One label per position: strings or numbers. If X and y are both iterators they are read in step.
         sample_weight : array (sequences,), optional
             How often every sequence counts: 2 is the same as the sequence twice, 0 leaves it out.
 
@@ -315,6 +318,7 @@ class SequenceTagger(SequenceModel, Calibrated):
             raise ValueError("observed_only=True is for linear models of text; use it without a kernel")
 
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
+        X, y = side_by_side(X, y)
         inputs = reader.fit(X, self.templates, self.min_freq)
         classes, outputs = read_labels(y, inputs.lengths)
         if not isinstance(self.constraints, Transitions):

@@ -5,11 +5,15 @@
                  they are columns of texts. One frame with a column ``sentence`` holds all sequences.
 
 Empty sequences may stand among them; tokens in columns come without, and the lengths, 0, tell where they were.
+
+What has no length, an iterator for example, is read once and block by block; sequences are let go of as soon as they
+are numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +23,7 @@ import scipy.sparse
 from m3n.features import Templates
 from m3n.io.sentences import Sentences
 
+MOST_POSITIONS, MOST_SEQUENCES = 1 << 12, 1 << 9  # of a block; larger ones are not faster
 SENTENCE = "sentence"  # the column of a data frame that says where sequences begin
 
 
@@ -28,9 +33,54 @@ def as_sequences(X: Any, templates: Templates | None) -> tuple[Any, np.ndarray]:
         raise TypeError(f"templates must be None or m3n.features.Templates(...), got {templates!r:.60}")
     if isinstance(X, Sentences):
         return _in_columns(X, templates)
+    if templates is not None and comes_once(X):
+        return _in_columns(Sentences.of(sequence for sequence, _ in _one_by_one(X, templates)), templates)
     sequences = [_opened(sequence, i, templates) for i, sequence in enumerate(_listed(X))]
     lengths = _lengths(sequences)  # which checks them, too
     return _in_columns(Sentences.of(sequences), templates) if templates else (sequences, lengths)
+
+
+def comes_once(things: Any) -> bool:
+    """Whether these can only be read from beginning to end, as they have no length: an iterator, for example."""
+    return isinstance(things, Iterable) and not (hasattr(things, "__len__") or hasattr(things, "shape"))
+
+
+class Blocks:
+    """The sequences of an iterator, some at a time, with the number of the first of them.
+
+    Parameters
+    ----------
+    X : iterable of sequences
+        It is read once.
+    """
+
+    def __init__(self, X: Iterable[Any]):
+        self._X = X
+        self._lengths = array("q")
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Positions of every sequence that has been read."""
+        return np.array(self._lengths, dtype=np.int64)
+
+    def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
+        block, positions = list[Any](), 0
+        for sequence, length in _one_by_one(self._X, None):
+            block.append(sequence)
+            self._lengths.append(length)
+            positions += length
+            if positions >= MOST_POSITIONS or len(block) == MOST_SEQUENCES:
+                yield len(self._lengths) - len(block), block
+                block, positions = [], 0
+        if block:
+            yield len(self._lengths) - len(block), block
+
+
+def _one_by_one(X: Iterable[Any], templates: Templates | None) -> Iterator[tuple[Any, int]]:
+    """Every sequence as it is read, and its length."""
+    for i, sequence in enumerate(X):
+        opened = _opened(sequence, i, templates)
+        yield opened, length_of(opened, i)
 
 
 def is_frame(thing: Any) -> bool:

@@ -63,8 +63,8 @@ class SparseRows:
         Where the entries of every row begin.
     runs : array of int (entries,)
         First of the neighbouring weights that an entry meets.
-    data : array (entries,)
-        Values.
+    data : array (entries,) or (1,)
+        Values; one number is that of all entries.
     widths : array of int (rows,)
         Number of parts that a row scores.
     arrays : tuple of int
@@ -86,6 +86,11 @@ class SparseRows:
     columns: np.ndarray | None = None
     gram: GramRows | None = None
 
+    @property
+    def values(self) -> np.ndarray:
+        """The value of every entry, to be read only."""
+        return np.broadcast_to(self.data, self.runs.shape)
+
 
 class FeatureMap(ABC):
     """A linear map and its adjoint: <scores(w), m> = <w, adjoint(m)> for all w and m.
@@ -96,10 +101,13 @@ class FeatureMap(ABC):
         Number of weights.
     shapes : tuple of tuple of int
         Shapes of the part arrays it fills; the structure's must agree.
+    light : bool
+        Whether ``select`` makes no copies for a range of rows.
     """
 
     dim: int
     shapes: tuple[tuple[int, ...], ...]
+    light: bool = False
 
     @abstractmethod
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
@@ -183,6 +191,17 @@ def label_shape(labels: int | tuple[int, ...]) -> tuple[int, ...]:
         As users say it.
     """
     return (labels,) if isinstance(labels, int) else tuple(labels)
+
+
+def shortest(values: np.ndarray) -> np.ndarray:
+    """The values of entries, or one number if it is that of all: text has nothing but ones.
+
+    Parameters
+    ----------
+    values : array (entries,)
+        They themselves.
+    """
+    return values[:1].copy() if values.size > 1 and (values == values[0]).all() else values
 
 
 def adding_up(owners: np.ndarray, values: np.ndarray, size: int) -> scipy.sparse.csr_array:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.compiled.maps.sparse import cut_rows, gather, scatter
-from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows, label_shape
+from m3n.features.base import FeatureMap, GramRows, InPlace, SparseRows, label_shape, shortest
 from m3n.features.codes import CodedRows
 from m3n.packed import SERIAL, Threads
 from m3n.structures.base import Parts, Selection
@@ -31,6 +31,8 @@ class Dense(FeatureMap):
     labels : int or tuple of int
         What a row scores: ``s`` labels, or ``(s, s)`` pairs of labels for edge features.
     """
+
+    light = True
 
     def __init__(self, X: np.ndarray, labels: int | tuple[int, ...]):
         self.X = np.ascontiguousarray(X, dtype=np.float64)
@@ -79,6 +81,8 @@ class Sparse(InPlace):
     labels : int or tuple of int
         What a row scores: ``s`` labels, or ``(s, s)`` pairs of labels for edge features.
     """
+
+    light = True
 
     def __init__(self, X: scipy.sparse.csr_array, labels: int | tuple[int, ...]):
         self.X = _narrow(scipy.sparse.csr_array(X, dtype=np.float64))
@@ -142,6 +146,8 @@ class NoFeatures(FeatureMap):
         What a row would score: ``s`` for labels, ``s, s`` for pairs of labels.
     """
 
+    light = True
+
     def __init__(self, rows: int, *labels: int):
         self.dim = 0
         self.labels = labels
@@ -174,6 +180,8 @@ class Table(FeatureMap):
     *shape : int
         Shape of the table, for example ``(labels, labels)`` for transitions.
     """
+
+    light = True
 
     def __init__(self, *shape: int):
         self.dim = int(np.prod(shape))
@@ -231,13 +239,13 @@ class Stack(InPlace):
 
     def rows(self) -> SparseRows:
         pieces = [m.rows() for m in self.maps]
-        entries = np.cumsum([0, *(len(p.data) for p in pieces)])
+        entries = np.cumsum([0, *(len(p.runs) for p in pieces)])
         number = np.int32 if self.dim < 1 << 31 else np.int64  # there may be as many runs as words in a book
         moved = [p.runs + cut if cut else p.runs for p, cut in zip(pieces, self._first, strict=True)]
         joined = SparseRows(
             np.concatenate([[0], *(p.pointers[1:] + e for p, e in zip(pieces, entries, strict=False))]),
             np.concatenate(moved, dtype=number),
-            np.concatenate([p.data for p in pieces]),
+            _joined_values(pieces),
             np.concatenate([p.widths for p in pieces]),
             tuple(count for p in pieces for count in p.arrays),
             *_joined_lists(pieces, [m.dim for m in self.maps], entries),
@@ -252,6 +260,11 @@ class Stack(InPlace):
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
+
+    @property
+    def light(self) -> bool:  # type: ignore[override]
+        """Whether all of the maps are."""
+        return all(m.light for m in self.maps)
 
     @property
     def euclidean(self) -> bool:
@@ -272,6 +285,14 @@ class Stack(InPlace):
             pieces.append(parts[first : first + len(m.shapes)])
             first += len(m.shapes)
         return pieces
+
+
+def _joined_values(pieces: list[SparseRows]) -> np.ndarray:
+    """The values of all entries, or one number if it is that of all of them."""
+    short = [shortest(p.data) for p in pieces if len(p.runs)]
+    if short and all(len(own) == 1 and own[0] == short[0][0] for own in short):
+        return short[0]
+    return np.concatenate([p.values for p in pieces])
 
 
 def _joined_lists(

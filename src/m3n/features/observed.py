@@ -23,7 +23,7 @@ import scipy.sparse
 
 from m3n.compiled.maps.observed import add_adjoint, arrange, scores
 from m3n.compiled.maps.sparse import sum_squares
-from m3n.features.base import FeatureMap, InPlace, SparseRows
+from m3n.features.base import FeatureMap, InPlace, SparseRows, shortest
 from m3n.features.maps import Table
 from m3n.packed import SERIAL, Threads
 from m3n.packed.ragged import numbers
@@ -54,6 +54,8 @@ class Observed(InPlace):
         Which of the weights are not padding.
     """
 
+    light = True
+
     def __init__(self, X: scipy.sparse.csr_array, pairs: scipy.sparse.csr_array, labels: tuple[int, ...] | None = None):
         X, self.pairs = scipy.sparse.csr_array(X), scipy.sparse.csr_array(pairs)
         if X.shape[1] != self.pairs.shape[0]:
@@ -63,11 +65,12 @@ class Observed(InPlace):
         counts = np.diff(self.pairs.indptr)
         wide = counts * WIDE >= self.pairs.shape[1]
         begins = self._place(counts, wide)
-        entries = np.empty(X.nnz, np.int32), np.empty(X.nnz)
+        plain = len(shortest(X.data)) == 1
+        entries = np.empty(X.nnz, np.int32), np.empty(1 if plain else X.nnz)
         self.pointers, self.lists = np.zeros(X.shape[0] + 1, np.int64), np.zeros(X.shape[0], np.int64)
         matrix = X.indptr, X.indices, X.data
         size = arrange(*matrix, begins, counts, wide, self.pointers, self.lists, *entries)
-        self.runs, self.data = entries[0][:size], entries[1][:size]
+        self.runs, self.data = entries[0][:size], entries[1][: 1 if plain else size]
         self.shapes = ((X.shape[0], *self.labels),)
 
     def _place(self, counts: np.ndarray, wide: np.ndarray) -> np.ndarray:
@@ -82,7 +85,7 @@ class Observed(InPlace):
             raise ValueError(f"{self.dim} weights are more than Observed can number: use fewer attributes")
         owner = np.repeat(np.arange(attributes), counts)
         within = np.where(wide[owner], self.pairs.indices, np.arange(self.pairs.nnz) - self.pairs.indptr[owner])
-        self._weight = begins[owner] + within  # of every stored entry of ``pairs``
+        self._weight = (begins[owner] + within).astype(np.int32)  # of every stored entry of ``pairs``
         self.columns = np.full(self.dim, -1, np.int32)
         self.columns[self._weight] = self.pairs.indices
         self.alive = self.columns >= 0
@@ -124,17 +127,28 @@ class Observed(InPlace):
         return SparseRows(self.pointers, self.runs, self.data, widths, (count,), self.lists, self.columns)
 
     def share(self, rows: SparseRows) -> None:
+        assert rows.lists is not None and rows.columns is not None  # what ``rows`` gives
         size = len(self.runs)
-        self.runs, self.data = rows.runs[:size], rows.data[:size]
+        self.runs, self.data = rows.runs[:size], rows.data[:size]  # or the one that all have
+        self.pointers, self.lists = rows.pointers[: len(self.pointers)], rows.lists[: len(self.lists)]
+        self.columns = rows.columns[: self.dim]
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        chosen = np.arange(len(self.lists))[rows[0]]
+        part, own = copy.copy(self), rows[0]
+        if isinstance(own, slice) and own.indices(len(self.lists))[2] == 1:
+            low, high, _ = own.indices(len(self.lists))
+            begin, end = int(self.pointers[low]), int(self.pointers[max(low, high)])
+            part.pointers, part.lists = self.pointers[low : high + 1] - begin, self.lists[low:high] - begin
+            part.runs, part.data = self.runs[begin:end], self.data if len(self.data) == 1 else self.data[begin:end]
+            part.shapes = ((len(part.lists), *self.labels),)
+            return part
+        chosen = np.arange(len(self.lists))[own]
         counts = np.diff(self.pointers)[chosen]
-        part = copy.copy(self)
         part.pointers = np.concatenate([[0], np.cumsum(counts)])
         part.lists = part.pointers[:-1] + (self.lists - self.pointers[:-1])[chosen]
         entries = numbers(self.pointers[chosen], counts)
-        part.runs, part.data = self.runs[entries], self.data[entries]
+        part.runs = self.runs[entries]
+        part.data = self.data if len(self.data) == 1 else self.data[entries]
         part.shapes = ((len(chosen), *self.labels),)
         return part
 

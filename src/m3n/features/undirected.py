@@ -141,9 +141,9 @@ class TwoWays(InPlace):
     def rows(self) -> SparseRows:
         there, back = (way.rows() for way in self.ways)
         return SparseRows(
-            np.concatenate([there.pointers, back.pointers[1:] + len(there.data)]),
+            np.concatenate([there.pointers, back.pointers[1:] + len(there.runs)]),
             np.concatenate([there.runs, back.runs]),
-            np.concatenate([there.data, back.data]),
+            np.concatenate([there.values, back.values]),
             np.concatenate([there.widths, back.widths]),
             there.arrays + back.arrays,
         )

@@ -76,11 +76,22 @@ class AttributeVectorizer:
         min_freq : int
             Attributes that fewer tokens have are left out.
         """
-        growing: defaultdict[Attribute, int] = defaultdict()
-        growing.default_factory = growing.__len__
-        number = growing.__getitem__ if self.separator is None else _Joined(self.separator, growing.__getitem__).number
-        matrix = _rows(sequences, partial(map, number), None, self.separator)
-        self.vocabulary = dict(growing)
+        rows = GrowingRows(self.separator)
+        rows.add(sequences)
+        return self.take(rows, min_freq)
+
+    def take(self, rows: GrowingRows, min_freq: int = 1) -> scipy.sparse.csr_array:
+        """Take over the vocabulary of rows that have been read; the matrix of them.
+
+        Parameters
+        ----------
+        rows : GrowingRows
+            All of the tokens, read with the same separator.
+        min_freq : int
+            As in ``fit_transform``.
+        """
+        matrix = rows.matrix()
+        self.vocabulary = dict(rows.vocabulary)
         return matrix if min_freq <= 1 else self._frequent(matrix, min_freq)
 
     def _frequent(self, matrix: scipy.sparse.csr_array, least: int) -> scipy.sparse.csr_array:
@@ -113,6 +124,58 @@ class AttributeVectorizer:
         if known is None or known.vocabulary is not self.vocabulary or known.size != len(self.vocabulary):
             known = self._lookup = Lookup(self.vocabulary, self.separator)
         return known
+
+
+class GrowingRows:
+    """The rows of tokens that come block by block, and the vocabulary that grows with them.
+
+    Parameters
+    ----------
+    separator : str or None
+        As in ``AttributeVectorizer``.
+
+    Attributes
+    ----------
+    vocabulary : dict
+        From an attribute to its column.
+    """
+
+    def __init__(self, separator: str | None = None):
+        self.separator = separator
+        self.vocabulary: defaultdict[Attribute, int] = defaultdict()
+        self.vocabulary.default_factory = self.vocabulary.__len__
+        number = self.vocabulary.__getitem__
+        self._number = number if separator is None else _Joined(separator, number).number
+        self._columns, self._weights, self._counts = list[np.ndarray](), list[np.ndarray | None](), list[np.ndarray]()
+
+    def add(self, sequences: Sequence[Sequence[Any]], begin: int = 0) -> None:
+        """Some more tokens.
+
+        Parameters
+        ----------
+        sequences : sequences of tokens
+            The tokens.
+        begin : int
+            The number of the first of these sequences, for errors.
+        """
+        flat = _flat_of(sequences, self.separator, begin)
+        self._columns.append(np.fromiter(map(self._number, flat.attributes), np.int32, int(flat.ends[-1])))
+        self._weights.append(flat.weights)
+        self._counts.append(np.diff(flat.ends))
+
+    def matrix(self) -> scipy.sparse.csr_array:
+        """One row per token; what it was made of is let go of."""
+        sizes = list(map(len, self._columns))
+        columns, self._columns = _concatenated(self._columns), []
+        plain = all(weights is None for weights in self._weights)
+        known = [np.ones(n) if own is None else own for own, n in zip(self._weights, sizes, strict=True) if not plain]
+        ends = np.concatenate([[0], np.cumsum(_concatenated(self._counts))])
+        self._weights, self._counts = [], []
+        return _matrix(columns, None if plain else _concatenated(known), ends, None)
+
+
+def _concatenated(arrays: list[np.ndarray]) -> np.ndarray:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 class _Joined(dict[Attribute, int]):
@@ -149,10 +212,14 @@ class Flat(NamedTuple):
 def _rows(
     sequences: Sequence[Sequence[Any]], number: Numbering, width: int | None, separator: str | None
 ) -> scipy.sparse.csr_array:
-    tokens = list(chain.from_iterable(sequences))
-    flat = _flat(tokens, zeros=separator is not None) or _one_by_one(sequences, separator)
+    flat = _flat_of(sequences, separator, 0)
     columns = np.fromiter(number(flat.attributes), np.int64, int(flat.ends[-1]))
     return _matrix(columns, flat.weights, flat.ends, width)
+
+
+def _flat_of(sequences: Sequence[Sequence[Any]], separator: str | None, begin: int) -> Flat:
+    tokens = list(chain.from_iterable(sequences))
+    return _flat(tokens, zeros=separator is not None) or _one_by_one(sequences, separator, begin)
 
 
 def _matrix(
@@ -196,10 +263,10 @@ def _flat_mixed(tokens: list[dict[str, Any]], ends: np.ndarray, zeros: bool) -> 
     return Flat(attributes, weights[kept], np.concatenate([[0], np.cumsum(kept)])[ends])
 
 
-def _one_by_one(sequences: Sequence[Sequence[Any]], separator: str | None) -> Flat:
-    """Any tokens; a mistake is named with its place."""
+def _one_by_one(sequences: Sequence[Sequence[Any]], separator: str | None, begin: int) -> Flat:
+    """Any tokens; a mistake is named with its place. The first sequence is number ``begin``."""
     attributes, weights, ends = list[Attribute](), list[float](), [0]
-    for i, sequence in enumerate(sequences):
+    for i, sequence in enumerate(sequences, start=begin):
         for t, token in enumerate(sequence):
             try:
                 for attribute, weight in _weighted(token, separator):

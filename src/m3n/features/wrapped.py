@@ -100,6 +100,11 @@ class Scaled(Wrapped):
         """
         return self.factor * v
 
+    @property
+    def light(self) -> bool:  # type: ignore[override]
+        """Whether the map is."""
+        return self.map.light
+
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         return self.map.scores(self.factor * w, out, threads)
 
@@ -230,7 +235,7 @@ class Copies(Wrapped):
         first, second = numbers(pointers[:-1], counts), numbers(pointers[:-1] + counts, extra)
         source = numbers(inner.pointers[self.owner], counts)
         runs, data = np.empty(pointers[-1], np.int64), np.empty(pointers[-1])
-        runs[first], data[first] = inner.runs[source], inner.data[source] * np.repeat(self.portion, counts)
+        runs[first], data[first] = inner.runs[source], inner.values[source] * np.repeat(self.portion, counts)
         runs[second] = self.map.dim + self.multipliers.indices.astype(np.int64) * self.labels
         data[second] = self.multipliers.data
         return SparseRows(pointers, runs, data, inner.widths[self.owner], (len(self.owner),))

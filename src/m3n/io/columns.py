@@ -5,8 +5,9 @@ line has the same number of tabs, these alone separate columns, so that a column
 Lines that begin with ``-DOCSTART-`` mark documents; they end a sentence and are left out. The delimiter, the column of
 the label and the mark of a document may be others.
 
-The whole file is taken at once. Where lines and fields begin is found on its bytes as one array, all fields are cut by
-a single ``split``, and column k is every width-th of them. No Python code runs per token.
+Where lines and fields begin is found on the bytes of the file as one array; fields are cut by ``split``, a quarter of a
+megabyte at a time, and column k is every width-th of them. No Python code runs per token, and only the distinct values
+and their numbers are kept.
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from m3n.io.files import DataFileError, Source, text_of, write_text
-from m3n.io.sentences import Column, Sentences, numbered
+from m3n.io.sentences import Column, GrowingColumn, Sentences
 
 DOCUMENT = "-DOCSTART-"
+SIZE = 1 << 18  # bytes that are cut at a time
 NEWLINE, TAB = ord("\n"), ord("\t")
 BLANKS = " \t\n\r\f\v"  # what bytes.split() splits at; a no-break space belongs to its word
 BLANK = np.zeros(256, dtype=bool)
@@ -38,15 +41,15 @@ class Table(NamedTuple):
         Numbers of the lines that are not empty, counted from 1.
     widths : array of int
         How many fields each of them has.
-    fields : list of bytes
-        The fields, line after line.
+    fields : iterable of lists of bytes
+        The fields, line after line, as many lines at a time as are cut together.
     delimiter : str
         What stands between them.
     """
 
     lines: np.ndarray
     widths: np.ndarray
-    fields: list[bytes]
+    fields: Iterable[list[bytes]]
     delimiter: str
 
 
@@ -81,7 +84,7 @@ def read_columns(
     if not table.lines.size:
         raise DataFileError.empty(path, "token")
     width = _width(table, path, labelled, delimiter)
-    columns = [_column(table.fields[k::width], len(table.lines)) for k in range(width)]
+    columns = _columns(table.fields, width)
     if delimiter is not None:
         _check_filled(columns, table.lines, path)
     if labelled and not -width <= label < width:
@@ -149,7 +152,7 @@ def _table(content: bytes, path: Source) -> Table:
     counts = np.bincount(np.searchsorted(newlines, starts))
     lines = np.flatnonzero(counts)
     tabs = np.bincount(np.searchsorted(newlines, np.flatnonzero(letters == TAB)), minlength=len(counts))[lines]
-    table = Table(lines, counts[lines], content.split(), "\t" if len(tabs) and tabs.all() else " ")
+    table = Table(lines, counts[lines], _Cut(content), "\t" if len(tabs) and tabs.all() else " ")
     if np.array_equal(table.widths, tabs + 1) or not tabs.any():
         return table
     return _between_tabs(table, tabs, content, path)
@@ -162,8 +165,8 @@ def _between_tabs(table: Table, tabs: np.ndarray, content: bytes, path: Source) 
     other = np.flatnonzero(tabs != usual)
     if not other.size and usual:
         found = _delimited(BLANK_LINE.sub(b"", content), "\t")
-        fields = [field.strip(BLANKS.encode()) for field in found.fields]
-        return found._replace(fields=fields) if all(fields) else table
+        fields = [field.strip(BLANKS.encode()) for field in chain.from_iterable(found.fields)]
+        return found._replace(fields=[fields]) if all(fields) else table
     if usual and len(np.unique(table.widths)) > 1:
         what = f"expected {usual + 1} columns between tabs as in other lines, found {tabs[other[0]] + 1}"
         remedy = "put a tab between columns in every line, or blanks alone everywhere"
@@ -179,7 +182,7 @@ def _delimited(content: bytes, delimiter: str) -> Table:
     widths = [line.count(sign) + 1 for _, line in kept]
     fields = sign.join(line for _, line in kept).split(sign)
     lines = np.array([number for number, _ in kept], dtype=np.int64)
-    return Table(lines, np.array(widths, dtype=np.int64), fields, delimiter)
+    return Table(lines, np.array(widths, dtype=np.int64), [fields], delimiter)
 
 
 def _width(table: Table, path: Source, labelled: bool, delimiter: str | None) -> int:
@@ -198,9 +201,26 @@ def _width(table: Table, path: Source, labelled: bool, delimiter: str | None) ->
     return width
 
 
-def _column(fields: list[bytes], count: int) -> Column:
-    codes, values = numbered(fields, count)
-    return Column([value.decode() for value in values], codes)
+class _Cut:
+    """The fields of a text between blanks, some lines at a time."""
+
+    def __init__(self, content: bytes):
+        self.content = content
+
+    def __iter__(self) -> Iterator[list[bytes]]:
+        begin = 0
+        while begin < len(self.content):
+            end = self.content.find(b"\n", begin + SIZE) + 1 or len(self.content)
+            yield self.content[begin:end].split()
+            begin = end
+
+
+def _columns(pieces: Iterable[list[bytes]], width: int) -> list[Column]:
+    growing = [GrowingColumn() for _ in range(width)]
+    for fields in pieces:
+        for k, column in enumerate(growing):
+            column.add(fields[k::width], len(fields) // width)
+    return [column.column(bytes.decode) for column in growing]
 
 
 def _check_filled(columns: list[Column], lines: np.ndarray, path: Source) -> None:

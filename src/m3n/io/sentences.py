@@ -9,10 +9,10 @@ column says to which sentence it belongs, one may be the label.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from m3n.packed.ragged import numbers
 
 Value = TypeVar("Value", bound=Hashable)
+BLOCK = 512  # sentences that are read at a time, if they come one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,20 +91,14 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         Parameters
         ----------
         tokens : iterable of sentences
-            For every token of every sentence its columns.
+            For every token of every sentence its columns. What has no length is read block by block, and not kept.
         """
         if isinstance(tokens, Sentences):
             return tokens
-        sentences = list(tokens)
-        flat = list(chain.from_iterable(sentences))
-        if not (set(map(type, flat)) <= {tuple, list} and len(set(map(len, flat))) <= 1):
-            _complain(sentences)
-        columns = []
-        for values in zip(*flat, strict=True):
-            if set(map(type, values)) != {str}:
-                _complain(sentences)
-            columns.append(Column.of(values, len(flat)))
-        return cls(columns, np.cumsum([0, *map(len, sentences)]))
+        growing = _Growing()
+        for block in [list(tokens)] if hasattr(tokens, "__len__") else _blocks(tokens):
+            growing.add(block)
+        return growing.sentences()
 
     @property
     def lengths(self) -> np.ndarray:
@@ -169,6 +164,72 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         return [flat[low:high] for low, high in pairwise(self.offsets.tolist())]
 
 
+class _Growing:
+    """Sentences that come block by block."""
+
+    def __init__(self) -> None:
+        self.columns = list[GrowingColumn]()
+        self.ends = [0]  # of sentences
+
+    def add(self, sentences: list[Any]) -> None:
+        """Some more sentences."""
+        flat = list(chain.from_iterable(sentences))
+        widths, begin = set(map(len, flat)) if set(map(type, flat)) <= {tuple, list} else {-1}, len(self.ends) - 1
+        if len(widths | ({len(self.columns)} if self.columns else set())) > 1 or -1 in widths:
+            _complain(sentences, begin, len(self.columns))
+        if flat and not self.columns:
+            self.columns = [GrowingColumn() for _ in range(len(flat[0]))]
+        for column, values in zip(self.columns, zip(*flat, strict=True), strict=bool(flat)):
+            if set(map(type, values)) != {str}:
+                _complain(sentences, begin, len(self.columns))
+            column.add(values, len(flat))
+        self.ends += np.cumsum([self.ends[-1], *map(len, sentences)])[1:].tolist()
+
+    def sentences(self) -> Sentences:
+        """All of them."""
+        return Sentences([column.column(str) for column in self.columns], np.array(self.ends))
+
+
+class GrowingColumn:
+    """The numbers of values that come block by block, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[Any, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+        self._codes = list[np.ndarray]()
+
+    def add(self, values: Iterable[Any], count: int) -> None:
+        """Some more values.
+
+        Parameters
+        ----------
+        values : iterable
+            Texts, or bytes.
+        count : int
+            How many there are.
+        """
+        self._codes.append(np.fromiter(map(self._numbers.__getitem__, values), np.int32, count))
+
+    def column(self, text: Callable[[Any], str]) -> Column:
+        """All values as a column.
+
+        Parameters
+        ----------
+        text : callable
+            From a value to its text; called once per distinct value.
+        """
+        codes = self._codes[0] if len(self._codes) == 1 else np.concatenate(self._codes or [np.empty(0, np.int32)])
+        return Column(list(map(text, self._numbers)), codes)
+
+
+def _blocks(sentences: Iterable[Value]) -> Iterator[list[Value]]:
+    """So many at a time that nothing large is held."""
+    remaining = iter(sentences)
+    while block := list(islice(remaining, BLOCK)):
+        yield block
+        del block[:]  # while the next one is read there is no other
+
+
 def numbered(values: Iterable[Value], count: int) -> tuple[np.ndarray, list[Value]]:
     """Number values in order of appearance: the number of each (int32), and the distinct values.
 
@@ -185,10 +246,9 @@ def numbered(values: Iterable[Value], count: int) -> tuple[np.ndarray, list[Valu
     return codes, list(growing)
 
 
-def _complain(sentences: list[Any]) -> None:
-    """Name the first token that is no tuple of strings like the first one."""
-    width = 0
-    for i, sentence in enumerate(sentences):
+def _complain(sentences: list[Any], begin: int, width: int) -> None:
+    """Name the first token that is no tuple of strings like those before."""
+    for i, sentence in enumerate(sentences, start=begin):
         for t, token in enumerate(sentence):
             where = f"sequence {i}, position {t}"
             if not isinstance(token, (tuple, list)) or not all(isinstance(value, str) for value in token):

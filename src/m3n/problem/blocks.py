@@ -7,6 +7,7 @@ put together here. For a structure without a compiled form of an oracle the same
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from m3n.compiled.maps.grams import KernelRows
 from m3n.compiled.maps.sparse import sum_squares
 from m3n.compiled.oracles.hooks import ORACLES, SLACK, implemented
 from m3n.compiled.sweeps.visits import MapRows
-from m3n.features.base import FeatureMap, GramRows, SparseRows
+from m3n.features.base import FeatureMap, GramRows, SparseRows, shortest
 from m3n.features.codes import CodedRows
 from m3n.losses import Cost
 from m3n.packed.ragged import numbers
@@ -77,7 +78,7 @@ class Blocks:
         self.rows = rows if slack or weights is None else _weigh(rows, weights)
         self.costs: Any = _costs(cost, structure, self.weights)
         self.most = structure.most_parts()
-        self.gold, self.gold_counts = structure.local_parts(gold)
+        self._packed = gold
         self.interpreted = PythonSpace(structure, cost, gold, self.weights)
         compiled = structure.space()
         self.space = self.interpreted if compiled is None else compiled
@@ -88,6 +89,24 @@ class Blocks:
             self.measured = units is not None
             unit, levels = units or (np.ones(self.n), np.ones(self.n, np.int64))
             self.costs = SlackCosts(self.costs, unit * self.weights, levels, self.gold, self.gold_counts)
+
+    @cached_property
+    def _lists(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.structure.local_parts(self._packed)
+
+    @property
+    def gold(self) -> np.ndarray:
+        """Lists of the parts of gold."""
+        return self._lists[0]
+
+    @property
+    def gold_counts(self) -> np.ndarray:
+        """How many of them are in use."""
+        return self._lists[1]
+
+    def forget_lists(self) -> None:
+        """Let go of the lists of gold's parts, which are as wide as the longest of them; they come again when asked."""
+        vars(self).pop("_lists", None)
 
     @property
     def largest(self) -> int:
@@ -251,7 +270,7 @@ def _weigh(rows: Rows, weights: np.ndarray) -> Rows:
     weighed = rows._replace(
         pointers=pointers,
         runs=rows.runs[entries],
-        data=rows.data[entries] * np.repeat(scale, counts),
+        data=np.broadcast_to(rows.data, rows.runs.shape)[entries] * np.repeat(scale, counts),
         widths=rows.widths[rows.used],
         used=np.arange(len(rows.used)),
         squares=rows.squares[rows.used] * scale**2,
@@ -325,8 +344,8 @@ def _uses(sparse: SparseRows, bounds: np.ndarray) -> MapRows:
     pointers, widths, first, used, place, sizes, lists = (np.ascontiguousarray(a, dtype=np.int64) for a in integers)
     short = sparse.runs.max(initial=0) < 1 << 31
     runs = np.ascontiguousarray(sparse.runs, dtype=np.int32 if short else np.int64)
-    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32)
-    data = np.ascontiguousarray(sparse.data, dtype=np.float64)
+    columns = np.empty(0, np.int32) if sparse.columns is None else sparse.columns.astype(np.int32, copy=False)
+    data = np.ascontiguousarray(shortest(sparse.data) if sparse.gram is None else sparse.values, dtype=np.float64)
     squares = np.empty(len(widths))
     sum_squares(pointers, data, squares)
     return MapRows(pointers, runs, data, widths, first, used, place, sizes, squares, lists, columns)

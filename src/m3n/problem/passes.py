@@ -6,7 +6,9 @@ of examples of the whole problem, so the answers of several passes over differen
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +16,10 @@ import numpy as np
 from m3n.features.base import FeatureMap
 from m3n.losses.base import Cost
 from m3n.packed import Threads
+from m3n.packed.ragged import batches
 from m3n.structures.base import Examples, Parts, Structure
+
+MOST_SCORES = 1 << 19  # of a part of the examples, 4 MB: with less, selecting them shows
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,10 @@ class Pass(Protocol):
         """Exp-oracle, or the structure's own smoothed oracle, at temperature mu, summed up."""
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight."""
+        """max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight.
+
+        At a positive temperature T log sum_y exp(./T) takes the place of the maximum.
+        """
 
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The margins, and the best outputs as lists of parts, see ``Structure.local_parts``: (n, most) and (n,)."""
@@ -111,8 +119,13 @@ class ThreadedPass:
     threads: Threads
 
     def __post_init__(self) -> None:
-        self.n, self.dim, self.buffer = self.structure.n, self.features.dim, self.structure.empty()
+        self.n, self.dim = self.structure.n, self.features.dim
         self.weighing: dict[str, Any] = {} if self.weights is None else {"weights": self.weights}
+
+    @cached_property
+    def buffer(self) -> Parts:
+        """Scores first, then marginals; made when a pass over all examples at once first needs it."""
+        return self.structure.empty()
 
     @property
     def oracles(self) -> frozenset[str]:
@@ -152,8 +165,27 @@ class ThreadedPass:
         return margins, *self.structure.local_parts(outputs)
 
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """What the max-oracle attains."""
-        return self._best(w)[0]
+        """What the max-oracle attains, or the exp-oracle at the temperature.
+
+        Without sums over the examples no buffer for all of them is needed: they come a part at a time.
+        """
+        cuts = self._cuts()
+        return np.concatenate([self.over(np.arange(*cut))._values(w) for cut in cuts]) if cuts else self._values(w)
+
+    def _cuts(self) -> list[tuple[int, int]]:
+        """Ranges of examples of which each has a small buffer; none if that saves nothing or costs copies."""
+        light = self.structure.light and self.features.light
+        if not light or "buffer" in vars(self) or sum(map(math.prod, self.structure.shapes)) <= MOST_SCORES:
+            return []
+        return batches(self.structure.layout.lengths.sum(axis=0), MOST_SCORES)
+
+    def _values(self, w: np.ndarray) -> np.ndarray:
+        if not self.temperature:
+            return self._best(w)[0]
+        theta, gold = self._theta(w, 1.0)
+        values = self.structure.soft(theta, self.temperature, self.threads, **self.weighing)[0]
+        _check_finite(values, w)
+        return self._weighted(values - gold)
 
     def diameter(self) -> float:
         """The share of these examples in the mean diameter."""

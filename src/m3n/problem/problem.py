@@ -50,11 +50,13 @@ import numpy as np
 from m3n.features.base import FeatureMap
 from m3n.losses import Hamming, Loss, NoLoss
 from m3n.packed import SERIAL, Threads
+from m3n.packed.memory import give_back
 from m3n.problem.blocks import Blocks
 from m3n.problem.passes import Answer, Pass, SlackPass, ThreadedPass
 from m3n.structures.base import Examples, Structure
 
 CHUNK = 1 << 15  # numbers: a chunk of a few vectors stays in the cache
+MANY = 1 << 14  # rows in use: fewer leave no memory worth giving back
 
 
 class Objective:
@@ -148,7 +150,7 @@ class Objective:
 
     def start(self) -> float:
         """J(0), computed anew by one pass and remembered as ``worst_loss``: every run begins with it."""
-        self.worst_loss = self.risk(np.zeros(self.dim)).value
+        self.worst_loss = self.primal(np.zeros(self.dim))
         return self.worst_loss
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
@@ -201,9 +203,7 @@ class Objective:
 
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
-        if self.temperature:
-            return self.penalty(w) + self.risk(w).value
-        self.count(hard=self.n)
+        self.count(**{"soft" if self.temperature else "hard": self.n})
         return self.penalty(w) + float(self.whole.margins(w).sum()) / self.n
 
     def penalty(self, w: np.ndarray) -> float:
@@ -333,7 +333,11 @@ class Problem(Objective):
     @cached_property
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
-        return Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=self.rescale == "slack")
+        slack = self.rescale == "slack"
+        blocks = Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=slack)
+        if len(blocks.rows.first) and blocks.rows.first[-1] > MANY:
+            give_back()  # a method with a dual point is about to ask for much
+        return blocks
 
     def visit(self, sweep: Any, *arguments: Any, asks: str = "hard", hard: int = 0, soft: int = 0) -> Any:
         """Run compiled code that visits examples one by one.

@@ -17,9 +17,13 @@ State. The potentials and marginals of all examples are too large to be copied a
 in a ``Memory`` that knows of how many steps it is the outcome. A step from a state that is not the newest (after an
 interrupted step, or from an old result) computes them anew, so it still gives what it would have given before.
 
+Potentials are kept in 32 bits. Any potentials stand for a distribution, so alpha is exactly that of the rounded ones:
+D and w(alpha) are no less exact than with 64. Marginals cannot be rounded like that, because rounded ones belong to no
+distribution, and D would be that of none.
+
 Letters: w = w(alpha), eta step lengths, T temperature. Cost per step: n exp-oracle calls, those of trials that were
-refused, and the sparse products. Memory: potentials and marginals of all parts of all examples, 2 n (length x labels +
-labels^2) numbers for chains.
+refused, and the sparse products. Memory: potentials and marginals of all parts of all examples, 12 bytes for each of
+n (length x labels + labels^2) parts for chains.
 
 References: Collins, Globerson, Koo, Carreras, Bartlett, "Exponentiated gradient algorithms for conditional random
 fields and max-margin Markov networks", 2008; Le Priol, Piché, Lacoste-Julien, "Adaptive stochastic dual coordinate
@@ -49,9 +53,13 @@ LEAN = 10.0  # log-odds of gold's label against all others together, at the star
 class Origin(NamedTuple):
     """Where the steps of a run begin."""
 
-    potentials: np.ndarray
+    potentials: np.ndarray  # float32
     eta: np.ndarray  # step lengths
     kappa: np.ndarray  # see the sweep
+
+    def copied(self) -> Origin:
+        """The same in arrays of its own."""
+        return Origin(*(array.copy() for array in self))
 
 
 class Memory:
@@ -81,7 +89,7 @@ class Memory:
     pace: Pace
 
     def __init__(self, problem: Problem, origin: Origin | None = None):
-        self.point = begin(problem, _gold(problem) if origin is None else origin)
+        self.point = begin(problem, _gold(problem) if origin is None else origin.copied())
         self.w = filled(problem, self.point)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
         self.pace = Pace()
@@ -236,7 +244,7 @@ def ascended(
 
 def _gold(problem: Problem) -> Origin:
     """All but gold; gold is certain, and so are its step lengths."""
-    return Origin(potentials=leaning(problem, LEAN), eta=1.0 / row_heats(problem), kappa=np.ones(problem.n))
+    return Origin(potentials=leaning(problem, LEAN, np.float32), eta=1.0 / row_heats(problem), kappa=np.ones(problem.n))
 
 
 def row_heats(problem: Problem) -> np.ndarray:
@@ -258,11 +266,11 @@ def begin(problem: Problem, origin: Origin) -> Ascent:
     problem : Problem
         The data.
     origin : Origin
-        Potentials and step lengths; they are copied.
+        Potentials and step lengths; the point changes them in place.
     """
     return Ascent(
-        starts=starts_of(problem), potentials=origin.potentials.copy(), marginals=np.zeros_like(origin.potentials),
-        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta.copy(), kappa=origin.kappa.copy(),
+        starts=starts_of(problem), potentials=origin.potentials, marginals=np.zeros(len(origin.potentials)),
+        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta, kappa=origin.kappa,
         joint=np.zeros(problem.n, bool),
     )  # fmt: skip
 

@@ -140,10 +140,10 @@ def starts_of(problem: Problem) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(problem.blocks.rows.sizes)])
 
 
-def leaning(problem: Problem, odds: float) -> np.ndarray:
+def leaning(problem: Problem, odds: float, kind: type = np.float64) -> np.ndarray:
     """Potentials that favour gold by ``odds`` in logarithms: its labels against all others of a row, or its parts."""
     starts, labels = starts_of(problem), problem.blocks.costs.table.shape[1]
-    potentials = np.zeros(int(starts[-1]))
+    potentials: np.ndarray = np.zeros(int(starts[-1]), kind)
     potentials[gold_places(problem, starts)] = odds + np.log(max(labels - 1, 1))
     return potentials
 
@@ -167,6 +167,7 @@ def filled(problem: Problem, dual: Potentials | Ascent, strength: float | None =
     """
     blocks, w, strength = problem.blocks, np.zeros(problem.dim), problem.lam if strength is None else strength
     problem.visit(fill, dual, blocks.gold, blocks.gold_counts, strength, w, asks="soft", soft=problem.n)
+    blocks.forget_lists()  # dual ascent needs them here alone
     return w
 
 
@@ -187,6 +188,7 @@ def check_potentials(problem: Problem, dual: Potentials | Ascent, where: str) ->
     lengths = dict.fromkeys(dual._fields, problem.n) | dict.fromkeys(("potentials", "marginals"), int(starts[-1]))
     lengths |= {"starts": problem.n + 1, **({"eta": uses} if isinstance(dual, Ascent) else {})}
     kinds = dict.fromkeys(dual._fields, "float64") | {"starts": "int64", "failed": "bool", "joint": "bool"}
+    kinds |= {"potentials": "float32"} if isinstance(dual, Ascent) else {}
     for name, array in dual._asdict().items():
         fits = isinstance(array, np.ndarray) and array.shape == (lengths[name],) and array.dtype == kinds[name]
         require(fits, f"{where}.{name} is no array of {lengths[name]} {kinds[name]}")

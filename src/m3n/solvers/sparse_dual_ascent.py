@@ -91,7 +91,7 @@ class SparseMemory:
         self.origin, self.steps, self.kappa = origin, 0, _kappa(problem)
         self.pace = Pace()
         self.least = LEAST * self.kappa
-        potentials = leaning(problem, LEAN) if origin is None else _gibbs(problem, origin)
+        potentials = leaning(problem, LEAN, np.float32) if origin is None else _gibbs(problem, origin)
         eta = HASTE / row_heats(problem)
         self.point = begin(problem, Origin(potentials=potentials, eta=eta, kappa=np.ones(problem.n)))
         self.centre = np.zeros(problem.dim) if origin is None else origin.copy()
@@ -203,9 +203,7 @@ def _kappa(problem: Problem) -> float:
 def _gibbs(problem: Problem, w: np.ndarray) -> np.ndarray:
     """Potentials of the Gibbs distributions at w: the scores, divided by the temperature."""
     blocks, starts = problem.blocks, starts_of(problem)
-    potentials = np.empty(int(starts[-1]))
+    potentials, theta = np.empty(int(starts[-1]), np.float32), np.empty(blocks.largest)
     for i, heat in enumerate(problem.temperature * blocks.weights):
-        theta = potentials[starts[i] : starts[i + 1]]
-        local_scores(blocks.rows, blocks.costs, i, w, theta)
-        theta /= heat
+        potentials[starts[i] : starts[i + 1]] = local_scores(blocks.rows, blocks.costs, i, w, theta) / heat
     return potentials

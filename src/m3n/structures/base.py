@@ -73,12 +73,15 @@ class Structure(ABC):
         names, and ``hard`` takes scores of -inf; the search for slack rescaling then divides outputs by their labels.
     relaxed : bool
         Whether it has more outputs than there really are, as a relaxation has; certificates then say so.
+    light : bool
+        Whether neighbouring examples are selected at next to no cost, so that a pass may take a part after another.
     n : int
         Number of examples.
     shapes : tuple of tuple of int
         Shapes of the arrays of theta.
     """
 
+    light: ClassVar[bool] = False
     one_label_per_row: ClassVar[bool] = False
     relaxed: ClassVar[bool] = False
     words: ClassVar[Words] = Words("example", "rows", "outputs")

@@ -53,6 +53,8 @@ class Chain(LabelSequences):
 
     oracles: ClassVar[frozenset[str]] = frozenset({"hard", "soft", "support"})
 
+    light = True
+
     def __init__(
         self,
         lengths: Sequence[int] | np.ndarray,

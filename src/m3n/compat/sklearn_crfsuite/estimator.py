@@ -152,6 +152,7 @@ class CRF(Declared):
         ----------
         X : list of sequences
             Each a list of tokens: dicts, lists of strings, or ``pycrfsuite.ItemSequence``. Empty ones do not count.
+            Iterators are read once, in step with those of y, and nothing of them is kept but numbers.
         y : list of lists of labels
             One label per token.
         X_dev, y_dev : list of sequences, list of lists of labels, optional

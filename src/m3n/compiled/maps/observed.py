@@ -45,7 +45,8 @@ def arrange(indptr, indices, values, begins, counts, wide, pointers, lists, runs
                 a = indices[e]
                 if counts[a] > 0 and wide[a] == meets_run:
                     runs[size] = begins[a]
-                    data[size] = values[e]
+                    if size < data.shape[0]:  # one number may be that of all entries
+                        data[size] = values[e]
                     size += 1
             if meets_run:
                 lists[r] = size

@@ -33,13 +33,14 @@ def entries_of(rows, i):
 def score_part(entries, r, j, w):
     """The score of part j of row r; padding is zero."""
     pointers, lists, runs, data, columns = entries
+    end = data.shape[0] - 1  # one number may be that of all entries
     total = 0.0
     for e in range(pointers[r], lists[r]):
-        total += data[e] * w[np.uint64(runs[e] + j)]  # unsigned: no test for negative indices
+        total += data[np.uint64(min(e, end))] * w[np.uint64(runs[e] + j)]  # unsigned: no test for negative indices
     for e in range(lists[r], pointers[r + 1]):
         at = find(columns, runs[e], j)
         if at >= 0:
-            total += data[e] * w[at]
+            total += data[np.uint64(min(e, end))] * w[at]
     return total
 
 
@@ -47,34 +48,36 @@ def score_part(entries, r, j, w):
 def add_part(entries, r, j, amount, out):
     """out += amount * the features of part j of row r."""
     pointers, lists, runs, data, columns = entries
+    end = data.shape[0] - 1  # one number may be that of all entries
     if columns.shape[0] == 0:
         for e in range(pointers[r], pointers[r + 1]):
-            out[np.uint64(runs[e] + j)] += amount * data[e]
+            out[np.uint64(runs[e] + j)] += amount * data[np.uint64(min(e, end))]
         return
     for e in range(pointers[r], lists[r]):
         if columns[runs[e] + j] >= 0:
-            out[runs[e] + j] += amount * data[e]
+            out[runs[e] + j] += amount * data[np.uint64(min(e, end))]
     for e in range(lists[r], pointers[r + 1]):
         at = find(columns, runs[e], j)
         if at >= 0:
-            out[at] += amount * data[e]
+            out[at] += amount * data[np.uint64(min(e, end))]
 
 
 @compiled
 def spread_part(entries, r, j, amount, dense):
     """As ``add_part``; returns by how much |dense|^2 grows."""
     pointers, lists, runs, data, columns = entries
+    end = data.shape[0] - 1  # one number may be that of all entries
     total = 0.0
     for e in range(pointers[r], lists[r]):
         at = runs[e] + j
         if columns.shape[0] == 0 or columns[at] >= 0:
-            change = amount * data[e]
+            change = amount * data[np.uint64(min(e, end))]
             total += change * (2.0 * dense[at] + change)
             dense[at] += change
     for e in range(lists[r], pointers[r + 1]):
         at = find(columns, runs[e], j)
         if at >= 0:
-            change = amount * data[e]
+            change = amount * data[np.uint64(min(e, end))]
             total += change * (2.0 * dense[at] + change)
             dense[at] += change
     return total

@@ -31,6 +31,7 @@ def soft_threshold(x, threshold):
 def gather(rows, i, w, theta):
     """theta = the scores of example i under w; what the next row needs is asked for in advance."""
     pointers, lists, runs, data, columns = rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+    end = data.shape[0] - 1  # one number may be that of all entries
     used, place, last, u, threshold = rows.used, rows.place, rows.first[i + 1], w.vector, w.threshold
     for k in range(rows.first[i], last):
         if k + 1 < last:
@@ -39,11 +40,11 @@ def gather(rows, i, w, theta):
         for j in range(width):
             theta[at + j] = 0.0
         for e in range(pointers[r], lists[r]):
-            run, x = np.uint64(runs[e]), data[e]
+            run, x = np.uint64(runs[e]), data[np.uint64(min(e, end))]
             for j in range(width):
                 theta[at + j] += x * soft_threshold(u[run + j], threshold)
         for e in range(lists[r], pointers[r + 1]):
-            m, x = np.uint64(runs[e]), data[e]
+            m, x = np.uint64(runs[e]), data[np.uint64(min(e, end))]
             column = columns[m]
             while column >= 0:
                 theta[at + np.uint64(column)] += x * soft_threshold(u[m], threshold)
@@ -62,16 +63,17 @@ def scatter_all(rows, i, delta, scale, w):
 def grow_all(rows, i, delta, scale, w):
     """The same; returns the growth of |w|^2."""
     pointers, lists, runs, data, columns = rows.pointers, rows.lists, rows.runs, rows.data, rows.columns
+    end = data.shape[0] - 1  # one number may be that of all entries
     u, threshold, growth = w.vector, w.threshold, 0.0
     for k in range(rows.first[i], rows.first[i + 1]):
         r, at, width = rows.used[k], np.uint64(rows.place[k]), np.uint64(rows.widths[rows.used[k]])
         for e in range(pointers[r], lists[r]):
-            run, x = np.uint64(runs[e]), scale * data[e]
+            run, x = np.uint64(runs[e]), scale * data[np.uint64(min(e, end))]
             for j in range(width):
                 if columns.shape[0] == 0 or columns[run + j] >= 0:
                     growth += grow(u, run + j, x * delta[at + j], threshold)
         for e in range(lists[r], pointers[r + 1]):
-            m, x = np.uint64(runs[e]), scale * data[e]
+            m, x = np.uint64(runs[e]), scale * data[np.uint64(min(e, end))]
             column = columns[m]
             while column >= 0:
                 growth += grow(u, m, x * delta[at + np.uint64(column)], threshold)

@@ -147,9 +147,10 @@ def cut_rows(pointers, indices, edges, starts):
 
 @compiled
 def sum_squares(pointers, data, out):
-    """out[r] = the sum of the squares of the entries of row r."""
+    """out[r] = the sum of the squares of the entries of row r; ``data`` of one number is that of all."""
+    last = data.shape[0] - 1
     for r in range(out.shape[0]):
         total = 0.0
         for e in range(pointers[r], pointers[r + 1]):
-            total += data[e] * data[e]
+            total += data[min(e, last)] * data[min(e, last)]
         out[r] = total

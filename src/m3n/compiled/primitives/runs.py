@@ -2,7 +2,8 @@
 
 What block methods do to the weights is bound by memory. A run spans a few cache lines at a place that the hardware
 cannot guess, so the weights of the next row are asked for while this one is worked on. Sums of runs stay in registers,
-24 parts at a time, as in ``maps.sparse``; so does what is added to them.
+24 parts at a time, as in ``maps.sparse``; so does what is added to them. ``data`` of one number is that of all entries:
+text has nothing but ones.
 
 ``pointers``, ``lists`` and ``columns`` as in ``maps.observed``; without lists ``lists[r]`` is where row r ends.
 Every function works on rows low..high-1 of the map, whose parts stand one after another from ``at`` on in an array: a
@@ -46,6 +47,7 @@ def ask_run(w, at):
 @compiled
 def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
     """Sums of data[e] times the run of weights at runs[e] for rows low..high-1, one after another from out[at] on."""
+    last = data.shape[0] - 1
     if width < 4:
         for r in range(low, high):
             place = at + (r - low) * width
@@ -53,7 +55,7 @@ def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
                 out[j] = 0.0
             for e in range(pointers[r], lists[r]):
                 for j in range(width):
-                    out[place + j] += data[e] * w[runs[e] + j]
+                    out[place + j] += data[np.uint64(min(e, last))] * w[runs[e] + j]
     else:
         for part in range(0, width, 24):  # the last four parts may be computed twice
             _sum_six(pointers, lists, runs, data, low, high, w, min(part, width - 4), out, at, width)
@@ -62,11 +64,12 @@ def sum_runs(pointers, lists, runs, data, low, high, w, out, at, width):
 @inner
 def _sum_six(pointers, lists, runs, data, low, high, w, part, out, at, width):
     """Up to 24 parts of every row. Beyond the last part the sums repeat one another."""
+    last = data.shape[0] - 1
     offsets = within(six(0.0), width - 4 - part)
     for r in range(low, high):
         sums = six(0.0)
         for e in range(pointers[r], lists[r]):
-            run, x = runs[e] + part, splat(data[e])
+            run, x = runs[e] + part, splat(data[np.uint64(min(e, last))])
             sums = multiply_add(x, loads(w, run, offsets), sums)
         stores(out, at + (r - low) * width + part, offsets, sums)
 
@@ -77,6 +80,7 @@ def add_runs(pointers, lists, runs, data, low, high, row, at, width, scale, colu
 
     Padding, where ``columns`` is negative, stays as it is; with empty ``columns`` there is none.
     """
+    last = data.shape[0] - 1
     padding, rest = columns.shape[0] > 0, width % 24
     whole = width - rest if rest < 4 else width
     for part in range(0, whole, 24):
@@ -86,17 +90,18 @@ def add_runs(pointers, lists, runs, data, low, high, row, at, width, scale, colu
             for j in range(whole, width):
                 k = np.uint64(runs[e] + j)
                 if not padding or columns[k] >= 0:
-                    out[k] += scale * data[e] * row[at + (r - low) * width + j]
+                    out[k] += scale * data[np.uint64(min(e, last))] * row[at + (r - low) * width + j]
 
 
 @inner
 def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale, columns, out):
     """Up to 24 parts. All is loaded before any is stored, so vectors that overlap store the same numbers."""
+    last = data.shape[0] - 1
     padding, offsets = columns.shape[0] > 0, within(six(0.0), width - 4 - part)
     for r in range(low, high):
         amounts = multiply(splat(scale), loads(row, at + (r - low) * width + part, offsets))
         for e in range(pointers[r], lists[r]):
-            run, x = runs[e] + part, splat(data[e])
+            run, x = runs[e] + part, splat(data[np.uint64(min(e, last))])
             own = kept_each(columns, run, offsets, amounts) if padding else amounts
             stores(out, run, offsets, multiply_add(x, own, loads(out, run, offsets)))
 
@@ -104,12 +109,13 @@ def _add_six(pointers, lists, runs, data, low, high, row, at, width, part, scale
 @compiled
 def grow_runs(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
     """The same; returns the growth of |out|^2."""
+    last = data.shape[0] - 1
     padding, whole = columns.shape[0] > 0, width // 4 * 4
     growth, rest = splat(0.0), 0.0
     for r in range(low, high):
         place = at + (r - low) * width
         for e in range(pointers[r], lists[r]):
-            run, x = runs[e], scale * data[e]
+            run, x = runs[e], scale * data[np.uint64(min(e, last))]
             factor = splat(x)
             for c in range(0, whole, 4):
                 part = load(row, place + c)
@@ -127,10 +133,11 @@ def grow_runs(pointers, lists, runs, data, low, high, row, at, width, scale, col
 @compiled
 def sum_lists(pointers, lists, runs, data, low, high, columns, w, out, at, width):
     """Rows as in ``sum_runs`` += data[e] times the weights of the list at runs[e], each at its column."""
+    last = data.shape[0] - 1
     for r in range(low, high):
         begin = np.uint64(at + (r - low) * width)
         for e in range(lists[r], pointers[r + 1]):
-            k, x = np.uint64(runs[e]), data[e]
+            k, x = np.uint64(runs[e]), data[np.uint64(min(e, last))]
             column = columns[k]
             while column >= 0:
                 out[begin + np.uint64(column)] += x * w[k]
@@ -142,10 +149,11 @@ def sum_lists(pointers, lists, runs, data, low, high, columns, w, out, at, width
 @compiled
 def add_lists(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
     """The lists of ``out`` at runs[e] += scale data[e] times the entries of their row in their columns."""
+    last = data.shape[0] - 1
     for r in range(low, high):
         begin = np.uint64(at + (r - low) * width)
         for e in range(lists[r], pointers[r + 1]):
-            k, x = np.uint64(runs[e]), scale * data[e]
+            k, x = np.uint64(runs[e]), scale * data[np.uint64(min(e, last))]
             column = columns[k]
             while column >= 0:
                 out[k] += x * row[begin + np.uint64(column)]
@@ -157,11 +165,12 @@ def add_lists(pointers, lists, runs, data, low, high, row, at, width, scale, col
 @compiled
 def grow_lists(pointers, lists, runs, data, low, high, row, at, width, scale, columns, out):
     """The same; returns the growth of |out|^2."""
+    last = data.shape[0] - 1
     growth = 0.0
     for r in range(low, high):
         begin = np.uint64(at + (r - low) * width)
         for e in range(lists[r], pointers[r + 1]):
-            k, x = np.uint64(runs[e]), scale * data[e]
+            k, x = np.uint64(runs[e]), scale * data[np.uint64(min(e, last))]
             column = columns[k]
             while column >= 0:
                 growth += _grow(out, k, x * row[begin + np.uint64(column)])

@@ -50,7 +50,7 @@ class Ascent(NamedTuple):
     """The dual point; examples one after another, from ``starts[i]`` on."""
 
     starts: np.ndarray  # (n + 1,)
-    potentials: np.ndarray
+    potentials: np.ndarray  # float32: whatever they are, alpha is exactly their Gibbs distribution
     marginals: np.ndarray
     entropies: np.ndarray  # (n,)
     losses: np.ndarray  # (n,) expected losses
@@ -177,12 +177,12 @@ def visit(space, rows, costs, dual, i, temperature, lam, turn, w, work, memory, 
 
 @compiled
 def move(rows, i, p, theta, eta, temperature, out):
-    """out = the potentials after a step."""
+    """out = the potentials after a step, rounded as they are kept."""
     for u in range(rows.first[i], rows.first[i + 1]):
         at, length = rows.place[u], eta[u]
         keep = 1.0 - length * temperature
         for j in range(at, at + rows.widths[rows.used[u]]):
-            out[j] = keep * p[j] + length * theta[j]
+            out[j] = np.float32(keep * p[j] + length * theta[j])
 
 
 @compiled

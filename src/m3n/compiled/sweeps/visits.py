@@ -28,7 +28,7 @@ class MapRows(NamedTuple):
 
     pointers: np.ndarray  # (rows + 1,) entries of every row
     runs: np.ndarray  # (entries,) first weight that an entry meets; 32 bits if they suffice
-    data: np.ndarray  # (entries,)
+    data: np.ndarray  # (entries,), or (1,): one number for all of them
     widths: np.ndarray  # (rows,) parts that a row scores
     first: np.ndarray  # (n + 1,) uses of every example
     used: np.ndarray  # (uses,) row of a use
