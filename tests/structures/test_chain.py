@@ -40,6 +40,23 @@ class TestChainWithEdges(StructureTemplate):
     instances = chains(edges=True)
 
 
+@pytest.mark.parametrize("labels", [64, 65, 71, 72, 80, 130])
+@pytest.mark.parametrize("peaked", [0.0, 0.1, 3.0, 100.0])
+def test_leaving_out_labels_that_cannot_win_changes_nothing(labels, peaked, random):
+    """A chain with edge scores (all zero) looks at all labels: same values and labels bit for bit, ties included."""
+    lengths, forbidden = [1, 12, 2, 30], random.random((labels, labels)) < 0.3
+    forbidden[0] = False
+    for rules in ({}, {"forbidden": forbidden, "forbidden_end": np.arange(labels) % 3 == 1}):
+        plain, edged = Chain(lengths, labels, **rules), Chain(lengths, labels, edges=True, **rules)
+        theta = tuple(random.integers(-3, 4, size=shape).astype(float) for shape in plain.shapes)
+        theta[0][...] *= peaked * random.random(theta[0].shape) ** 4
+        theta[0][1::5, ::7] = -np.inf
+        value, labelling = plain.hard(tuple(a.copy() for a in theta))
+        expected, found = edged.hard((*(a.copy() for a in theta), np.zeros(edged.shapes[-1])))
+        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_array_equal(labelling, found)
+
+
 @pytest.mark.parametrize("mu", [1e-8, 1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 def test_both_recursions_agree_on_long_chains(mu, scale, random):

@@ -60,6 +60,27 @@ def maxima(x, at, count, matrix, out, place):
         _maxima(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
+@compiled
+def maxima_of(x, at, chosen, count, matrix, out, place):
+    """The same over the rows chosen[:count] alone."""
+    width = matrix.shape[1]
+    whole = width // 24 * 24
+    for column in range(0, whole, 24):
+        _maxima_of(x, at, chosen, count, matrix, column, out, place + column, six(0.0))
+    for column in range(whole, width, 8):
+        _maxima_of(x, at, chosen, count, matrix, column, out, place + column, two(0.0))
+
+
+@inner
+def _maxima_of(x, at, chosen, count, matrix, column, out, place, group):
+    offsets, width = neighbours(group), matrix.shape[1]
+    best = add(broadcast(x, at + chosen[0]), loads(matrix, chosen[0] * width + column, offsets))
+    for k in range(1, count):
+        row = loads(matrix, chosen[k] * width + column, offsets)
+        best = maximum(add(broadcast(x, at + chosen[k]), row), best)
+    stores(out, place, offsets, best)
+
+
 @inner
 def _maxima(x, at, count, matrix, row, out, place, group):
     offsets = neighbours(group)
