@@ -85,6 +85,12 @@ def test_products_of_padded_rows(labels, random):
     out = np.full((3, width), np.nan)
     padded.product(left, 2 * width, labels, matrix, out, width)
     np.testing.assert_allclose(out[1], left[2, :labels] @ matrix[:labels], rtol=1e-12, atol=1e-12)
+    both = np.full((6, width), np.nan)
+    padded.products(left, width, width, labels, matrix, both, width, width)
+    for k in range(4):
+        padded.product(left, (k + 1) * width, labels, matrix, out, width)
+        np.testing.assert_array_equal(both[k + 1], out[1])
+    assert np.isnan(both[[0, 5]]).all()
     padded.maxima(left, 3 * width, labels, matrix, out, width)
     np.testing.assert_array_equal(out[1], (left[3, :labels, None] + matrix[:labels]).max(axis=0))
     chosen = np.flatnonzero(random.random(labels) < 0.5)

@@ -63,7 +63,7 @@ def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, const
 def test_many_labels():
     random = np.random.default_rng(5)
     X = sequences(random, 300, dicts=False)
-    y = labels_of(X, random, [f"y{k}" for k in range(70)])
+    y = labels_of(X, random, [f"y{k}" for k in range(110)])
     tagger = m3n.SequenceTagger(lam=0.01, max_passes=2.0, tol=np.inf).fit(X, y)
     new = sequences(random, 30, dicts=False)
     assert direct.direct_labels(tagger, new) is not None

@@ -26,7 +26,8 @@ from m3n.compiled.primitives.padded import add_to, copy, maxima, maxima_of
 from m3n.compiled.primitives.vector import add, highest, load, lowest, maximum, minimum, prefetch, splat
 
 AHEAD = 16  # rows between asking for a number and using it
-FEW = 64  # labels up to which looking for contenders takes longer than it saves
+FEW = 100  # labels up to which looking for contenders takes longer than it saves
+WAIT = 8  # positions that are not asked for contenders after one with too many
 
 
 class Contenders(NamedTuple):
@@ -78,15 +79,16 @@ def viterbi_of_many(node, ends, table, contenders, forward, scores, path):
     ``weigh_transitions`` has seen the table.
     """
     labels, width, (least, most, kept) = ends.shape[1], forward.shape[2], contenders
-    length = node.shape[0] // labels
+    length, again = node.shape[0] // labels, 1
     for j in range(labels):
         forward[0, 0, j] = node[j] + ends[0, j]
     for t in range(1, length):
-        number = _contend(forward, t - 1, labels, least, most, kept)
+        number = _contend(forward, t - 1, labels, least, most, kept) if t >= again else labels
         if 2 * number < labels:
             maxima_of(forward, (t - 1) * width, kept, number, table, forward, t * width)
         else:
             maxima(forward, (t - 1) * width, labels, table, forward, t * width)
+            again = t + WAIT if t >= again else again
         copy(node, t * labels, labels, scores, 0)
         add_to(forward, t * width, scores)
     last, f = 0, forward[0, length - 1]
@@ -120,13 +122,16 @@ def weigh_transitions(table, labels, contenders):
 def _contend(forward, t, labels, least, most, kept):
     """List the labels that may be the best predecessor of some label, where prefixes score forward[0, t].
 
-    Returns their number. ``least``, ``most`` and ``kept`` are those of ``Contenders``.
+    Returns their number, or half of the labels or more if there are so many. ``least``, ``most`` and ``kept`` are those
+    of ``Contenders``.
     """
     width, tops, number = forward.shape[2], splat(-np.inf), 0
     for c in range(0, width, 4):
         tops = maximum(add(load(forward, t * width + c), load(least, c)), tops)
     sure = highest(tops)
     for c in range(0, width, 8):
+        if 2 * number >= labels:
+            break
         if _reach(forward, t * width + c, most, c) >= sure:
             for i in range(c, min(c + 8, labels)):
                 if forward[0, t, i] + most[i] >= sure:
