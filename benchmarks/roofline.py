@@ -4,11 +4,13 @@ Two limits are measured first: the bandwidth of a triad a = b + s c over arrays 
 multiply-adds in registers, four numbers in each. Then every part of a pass runs by itself, on four data sets
 (``workloads``): scores, both recursions, the adjoint; whole passes of either oracle; and visits, in which one example
 after another gets its scores at the newest weights, its oracle and its step (``DualAscent`` and ``BlockFrankWolfe``,
-the mean of a pass after the first). *Bytes* are what a part has to touch if nothing stays in a cache between two uses
-(rows of weights included, tables of labels by labels not, except where a visit reads or writes them), so a part can
-exceed the triad where caches help; *flops* count a multiply-add as two, as the sum and the comparison of a maximum, and
-an exponential as the 35 operations of ours. Maxima count all pairs of labels, also those that an oracle leaves out: a
-share of the peak above one is then possible.
+the quickest pass after the first), unless a dual point of all examples is too large for memory.
+
+*Bytes* are what a part has to touch if nothing stays in a cache between two uses (rows of weights included, tables of
+labels by labels not, except where a visit reads or writes them), so a part can exceed the triad where caches help;
+*flops* count a multiply-add as two, as the sum and the comparison of a maximum, and an exponential as the 35 operations
+of ours. Maxima count all pairs of labels, also those that an oracle leaves out: a share of the peak above one is then
+possible.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from m3n.compiled.primitives.vector import load, multiply_add, splat, total
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
 from m3n.solvers import BlockFrankWolfe, DualAscent
+from m3n.solvers.choice import MOST_BYTES
 
 TRIAD = 8_000_000  # numbers of each of the three arrays: 64 MB
 CHAINS = 10  # independent sums: latency 4, two units, a little spare
@@ -132,7 +135,7 @@ def measure(work: Workload, limits: dict[str, float], repeats: int) -> dict[str,
         "pass, exp-oracle": (best(lambda: smooth.soft(w, 1.0), repeats, jobs), [scores, soft, adjoint]),
         "pass, max-oracle": (best(lambda: margin.hard(w), repeats, jobs), [scores, hard]),
     }
-    if jobs == 1:
+    if jobs == 1 and 16 * int(smooth.blocks.rows.sizes.sum()) <= MOST_BYTES:
         table["visits, exp-oracle"] = visits(smooth, DualAscent()), [scores, soft, shared, adjoint, adjoint]
         table["visits, max-oracle"] = visits(margin, BlockFrankWolfe()), [scores, hard, shared]
     return {name: rates(seconds, *map(sum, zip(*of, strict=True)), limits) for name, (seconds, of) in table.items()}
