@@ -201,7 +201,7 @@ class _Judgement:
             "objective": run.objective.request(),
             "settings": run.settings,
             "rounds": len(good),
-            **{kind: _minima([answer[kind] for answer in good]) for kind in ("seconds", "cpu", "peak")},
+            **{kind: _minima([answer[kind] for answer in good]) for kind in ("seconds", "cpu", "peak", "calls")},
             "pass": [min(column) for column in zip(*passes, strict=True)] if passes else None,
             "passes": first["passes"],
             "J": self._value(run, first),

@@ -9,6 +9,7 @@ from benchmarks.figures import Figure
 from benchmarks.objectives import CRF, Margin
 
 CRFSUITE, CRFSUITE_ALL = CRF(c2=1.0), CRF(c2=1.0, states="all")
+NET, NET_ALL = CRF(c2=0.1, c1=0.1), CRF(c2=0.1, c1=0.1, states="all")  # an elastic net, as in tutorials
 LETTERS = CRF(c2=0.5, states="all")  # lam = 1/n
 M3N = Margin()
 COUNTED = Margin(loss="hamming")  # the tagger's default, and the only loss that some rivals know
@@ -24,6 +25,8 @@ COUNTED_ONE, COUNTED_TWO = "m3n M3N, errors counted, 1 thread", "m3n M3N, errors
 STRONG = "m3n M3N, lam = 0.01"
 FRANK_WOLFE = "m3n M3N, block Frank-Wolfe"
 FIRST = "m3n, first fit"
+LIMITED = {"max_iterations": 100}  # of the same tutorials
+SUITE_LIMITED, OURS_LIMITED = "python-crfsuite, 100 iterations", "m3n CRF, 1 thread, to 1 %"
 
 
 def _ours(crf: CRF, margin: dict[str, Any], limit: float) -> tuple[Run, ...]:
@@ -48,6 +51,7 @@ CONTESTS = (
             Run(COUNTED_ONE, "m3n", COUNTED, {"jobs": 1, **SCORED}, smoke=False),
             Run(COUNTED_TWO, "m3n", COUNTED, {"jobs": 2, **SCORED}, smoke=False),
             Run("sklearn-crfsuite", "sklearn-crfsuite", CRFSUITE, once=True),
+            Run("crfs", "crfs", CRFSUITE, once=True),
             Run("chaine", "chaine", CRFSUITE, once=True),
             Run("vowpalwabbit", "vowpalwabbit", CRFSUITE, once=True),
         ),
@@ -61,6 +65,31 @@ CONTESTS = (
             Run(TWO, "m3n", CRFSUITE_ALL, {"jobs": 2}, smoke=False),
             Run("wapiti", "wapiti", CRFSUITE_ALL, once=True),
             Run("crf++", "crf++", CRFSUITE_ALL, once=True),
+        ),
+        quick=50,
+    ),
+    Contest(
+        "chunking, elastic net",
+        "chunking",
+        (
+            Run(SUITE, SUITE, NET, once=True),
+            Run(SUITE_LIMITED, SUITE, NET, LIMITED),
+            Run(ONE, "m3n", NET),
+            Run(TWO, "m3n", NET, {"jobs": 2}, smoke=False),
+            Run(OURS_LIMITED, "m3n", NET, {"rtol": 0.01}),
+            Run("m3n CRF, OWL-QN", "m3n", NET, {"solver": "owl_qn", "max_seconds": 200}, once=True, smoke=False),
+            Run("sklearn-crfsuite, 100 iterations", "sklearn-crfsuite", NET, LIMITED, once=True),
+            Run("crfs, 100 iterations", "crfs", NET, LIMITED, once=True),
+            Run("chaine, 100 iterations", "chaine", NET, LIMITED, once=True),
+        ),
+    ),
+    Contest(
+        "chunking, elastic net, all states",
+        "chunking",
+        (
+            Run(SUITE_LIMITED, SUITE, NET_ALL, LIMITED, once=True),
+            Run(ONE, "m3n", NET_ALL),
+            Run("wapiti", "wapiti", NET_ALL, once=True),
         ),
         quick=50,
     ),
@@ -112,6 +141,12 @@ FIGURES = (
     Figure("M3N to F1 93.4, 2 threads, against the CRF", "chunking", COUNTED_TWO, SUITE, "to score 93.4", 20),
     Figure("M3N to gap 1e-2, against block Frank-Wolfe", "chunking", MARGIN_ONE, FRANK_WOLFE, "to gap 1e-2", 3),
     Figure("M3N to gap 1e-3, against block Frank-Wolfe", "chunking", MARGIN_ONE, FRANK_WOLFE, "to gap 1e-3", 6),
+    Figure("tagging one sentence, p50 ms", "chunking", ONE, SUITE, "one sentence, p50"),
+    Figure("tagging one sentence, p99 ms", "chunking", ONE, SUITE, "one sentence, p99"),
+    Figure("tagging one sentence, p50 ms, against crfs", "chunking", ONE, "crfs", "one sentence, p50"),
+    Figure("elastic net, 1 thread", "chunking, elastic net", ONE, SUITE, "to its value"),
+    Figure("elastic net, 2 threads", "chunking, elastic net", TWO, SUITE, "to its value"),
+    Figure("elastic net, 100 iterations, 1 thread", "chunking, elastic net", ONE, SUITE_LIMITED, "to its value", 10),
     Figure("CRF with all states, 1 thread", "chunking, all states", ONE, SUITE, "to its value"),
     Figure("CRF with all states, 2 threads", "chunking, all states", TWO, SUITE, "to its value"),
     Figure("words: CRF training, 1 thread", "words", ONE, SUITE, "to its value"),

@@ -49,12 +49,15 @@ def ratio(figure: Figure, held: Held, clock: str) -> tuple[float | None, float |
 def quantity(name: str, run: dict[str, Any], rival: dict[str, Any], held: Held, clock: str) -> float | None:
     """A run's number of that name.
 
-    "to its value": the time until J is within the stated distance of the rival's last one; for the rival, its whole
-    training. "to gap g": the time until the certified gap is at most g. "to score s": the time until the test score is
-    at least as good as s; for a run that was not watched, its whole training, if its score is.
+    "one sentence, p50" (or p99): milliseconds of a call that tags one. "to its value": the time until J is within the
+    stated distance of the rival's last one; for the rival, its whole training. "to gap g": the time until the certified
+    gap is at most g. "to score s": the time until the test score is at least as good as s; for a run that was not
+    watched, its whole training, if its score is.
     """
     if name == "pass":
         return run["pass"][CLOCKS.index(clock)] if run["pass"] else None
+    if name.startswith("one sentence, "):
+        return run["calls"].get(name.removeprefix("one sentence, "))
     if name == "peak":
         return run["peak"]["train"]
     if name == "data":
@@ -124,6 +127,8 @@ def _row(run: dict[str, Any], held: Held, clock: str) -> dict[str, Any]:
         "J": run["J"],
         "score": run["score"],
         "tokens/s": run["tokens"] / speed if speed else None,
+        "one, p50 ms": run["calls"].get("p50"),
+        "one, p99 ms": run["calls"].get("p99"),
         "peak MB": run["peak"].get("train"),
         "before data": run["peak"].get(OWN),
     }

@@ -32,9 +32,8 @@ class Judge:
         loss = None if isinstance(objective, CRF) else losses.BY_NAME[objective.loss]()
         structure = Chain([len(labels) for labels in y], len(self.classes))
         features = chain_features(self._node, len(self.classes))
-        problem = Problem(
-            structure, features, y, loss=loss, lam=objective.lam(len(y)), temperature=objective.temperature, n_jobs=1
-        )
+        strength = {"lam": objective.lam(len(y)), "l1": objective.l1(len(y))}
+        problem = Problem(structure, features, y, loss=loss, **strength, temperature=objective.temperature, n_jobs=1)
         return problem.primal(self._vector(weights))
 
     @cached_property

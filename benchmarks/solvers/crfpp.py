@@ -27,6 +27,8 @@ class CRFpp(Program):
     def write(self, task: Task) -> None:
         if not isinstance(task.objective, CRF) or task.objective.states != "all" or task.dataset.name != "chunking":
             raise Unsuitable("CRF++ takes columns, and has weights for all states")
+        if task.objective.c1:
+            raise Unsuitable("CRF++ has one penalty or the other, not both")
         (task.folder / "template").write_text(template())
         for part in ("train", "test"):
             _write(getattr(task.dataset, part), task.folder / part)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from benchmarks.solvers.base import Clock, Entry, Outcome, Point, Stopwatch, Task
 from benchmarks.solvers.packed import Packed, ingest
+from benchmarks.weights import Weights
 
 WARM_UP = 300  # passes over the sample: enough to meet all of a solver's machine code
 
@@ -19,7 +21,8 @@ class Ours(Entry):
     """m3n's functions.
 
     Settings: ``solver`` (a name, "auto" if absent), ``jobs`` (threads, 1 if absent), ``tol`` (an absolute gap instead
-    of the relative one), ``watch`` (test score along the way), ``max_seconds``, ``max_passes``.
+    of the relative one), ``rtol`` (a relative one instead of the contest's), ``watch`` (test score along the way),
+    ``max_seconds``, ``max_passes``.
     """
 
     name = "m3n"
@@ -70,10 +73,13 @@ def _run(task: Task) -> Outcome:
         result = _minimize(problem, task, watch)
     test, lengths = _test(task, packed)
     clock.best("file to labels", lambda: packed.tag(*_test(task, packed), result.w, jobs))
+    weights = packed.weights(problem.features, result.w)
+    tagger = _tagger(weights, packed.classes)
+    clock.each(lambda sentence: tagger.predict([sentence]), task.asked)
     return Outcome(
         found=clock.best("tag", lambda: packed.tag(test, lengths, result.w, jobs), times=5),
         objective=problem.primal(result.w),
-        weights=packed.weights(problem.features, result.w),
+        weights=weights,
         trace=watch.trace,
         passes=result.trace[-1].passes,
         pass_seconds=_pass_seconds(problem, result.w),
@@ -85,6 +91,21 @@ def _test(task: Task, packed: Packed) -> tuple[Any, np.ndarray]:
     """The feature map of the test sequences, and their lengths."""
     rows, lengths = packed.read(task.dataset.test)
     return packed.features(task.objective, rows), lengths
+
+
+def _tagger(weights: Weights, classes: list[str]) -> Any:
+    """The estimator that answers single calls: it takes lists of strings, as the rivals do."""
+    from m3n.compat.imported import attribute_reader, tagger_of
+
+    number = {label: k for k, label in enumerate(classes)}
+    row = {attribute: k for k, attribute in enumerate(dict.fromkeys(attribute for attribute, _ in weights.states))}
+    places = [(row[attribute], number[label]) for attribute, label in weights.states]
+    values, shape = list(weights.states.values()), (len(row), len(classes))
+    coef = csr_array((values, tuple(zip(*places, strict=True))), shape=shape)
+    transitions = np.zeros((len(classes), len(classes)))
+    for (before, after), value in weights.transitions.items():
+        transitions[number[before], number[after]] = value
+    return tagger_of(classes, attribute_reader(row), coef, transitions, n_jobs=1)
 
 
 def _scorer(task: Task, packed: Packed, jobs: int) -> Callable[[np.ndarray], float]:
@@ -120,7 +141,7 @@ class Watch:
 
 
 def _relative(task: Task) -> float | None:
-    return None if "tol" in task.settings else task.stop
+    return None if "tol" in task.settings else task.settings.get("rtol", task.stop)
 
 
 def _minimize(problem: Any, task: Task, watch: Watch) -> Any:

@@ -57,8 +57,8 @@ class Packed:
         loss = None if isinstance(objective, CRF) else losses.BY_NAME[objective.loss]()
         gold = np.split(self.gold, np.cumsum(self.lengths)[:-1])
         structure = Chain(self.lengths, self.labels)
-        lam = objective.lam(n)
-        return Problem(structure, features, gold, loss=loss, lam=lam, temperature=temperature, n_jobs=jobs)
+        strength = {"lam": objective.lam(n)} | ({"l1": objective.l1(n)} if objective.l1(n) else {})
+        return Problem(structure, features, gold, loss=loss, **strength, temperature=temperature, n_jobs=jobs)
 
     def features(self, objective: Objective, X: Any) -> Any:
         """The feature map of training or test rows. Attributes of columns mark the ends themselves, pixels do not."""

@@ -16,7 +16,10 @@ from benchmarks.weights import Weights
 
 
 class PythonCRFsuite(Entry):
-    """``Trainer.append``, ``Trainer.train`` with its own stop, ``Tagger.tag``. Settings: ``cold``, training only."""
+    """``Trainer.append``, ``Trainer.train`` with its own stop, ``Tagger.tag``.
+
+    Settings: ``cold``, training only; ``max_iterations``, a limit that users set.
+    """
 
     name = "python-crfsuite"
     modules = ("pycrfsuite",)
@@ -27,7 +30,7 @@ class PythonCRFsuite(Entry):
 
         trace: list[Point] = []
         trainer = _watched(pycrfsuite, trace)
-        trainer.set_params(parameters(task.objective))
+        trainer.set_params(parameters(task.objective) | iterations(task))
         task.clock.ready()
         with task.clock("ingest"):
             count = 0
@@ -62,7 +65,12 @@ def parameters(objective: Objective) -> dict[str, Any]:
         raise Unsuitable("CRFsuite trains conditional random fields only")
     every = objective.states == "all"
     possible = {"feature.possible_states": every, "feature.possible_transitions": every}
-    return {"c1": 0.0, "c2": objective.c2, **possible}
+    return {"c1": objective.c1, "c2": objective.c2, **possible}
+
+
+def iterations(task: Task) -> dict[str, int]:
+    """The limit on iterations, if the contest sets one."""
+    return {name: value for name, value in task.settings.items() if name == "max_iterations"}
 
 
 def per_iteration(trace: list[Point]) -> tuple[float, float] | None:
@@ -74,12 +82,13 @@ def per_iteration(trace: list[Point]) -> tuple[float, float] | None:
 
 
 def tag(task: Task, tagger: Any, pycrfsuite: Any) -> Sequences:
-    """Tag the test sentences from CRFsuite's own sequences, and from the file by way of lists of strings."""
+    """Tag the test sentences: from CRFsuite's own sequences, from the file as lists of strings, and those singly."""
     test = task.dataset.test
     ready = [pycrfsuite.ItemSequence(attributes) for attributes, _ in task.dataset.sentences(test)]
     with task.clock("file to labels"):
         for attributes, _ in task.dataset.sentences(test):
             tagger.tag(attributes)
+    task.clock.each(tagger.tag, task.asked)
     return task.clock.best("tag", lambda: [tagger.tag(sequence) for sequence in ready])
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from benchmarks.solvers.base import Entry, Outcome, Task
-from benchmarks.solvers.python_crfsuite import parameters
+from benchmarks.solvers.python_crfsuite import iterations, parameters
 from benchmarks.weights import Weights
 
 
 class SklearnCRFsuite(Entry):
-    """``CRF.fit`` (which appends and trains) and ``CRF.predict``."""
+    """``CRF.fit`` (which appends and trains) and ``CRF.predict``. Settings: ``max_iterations``."""
 
     name = "sklearn-crfsuite"
     modules = ("sklearn_crfsuite",)
@@ -23,6 +23,7 @@ class SklearnCRFsuite(Entry):
             c2=asked["c2"],
             all_possible_states=asked["feature.possible_states"],
             all_possible_transitions=asked["feature.possible_transitions"],
+            **iterations(task),
         )
         with task.clock("ingest"):
             X, y = map(list, zip(*task.dataset.sentences(task.dataset.train), strict=True))
@@ -30,5 +31,6 @@ class SklearnCRFsuite(Entry):
             crf.fit(X, y)
         lists = [attributes for attributes, _ in task.dataset.sentences(task.dataset.test)]
         found = task.clock.best("tag", lambda: crf.predict(lists))
+        task.clock.each(crf.predict_single, task.asked)
         weights = Weights(crf.state_features_, crf.transition_features_)
         return Outcome(found=[list(labels) for labels in found], weights=weights)

@@ -1,7 +1,8 @@
-"""Wapiti: a chain CRF in C with threads; its penalty is rho2/2 |w|^2, so rho2 = 2 c2. It has weights for all states.
+"""Wapiti: a chain CRF in C with threads, with weights for all states.
 
-It is given our attributes as they are (raw features that begin with ``u``, and ``b`` for transitions), so that it does
-not pad the ends of sentences as its patterns would.
+Its penalty is rho1 |w|_1 + rho2/2 |w|^2, so rho1 = c1 and rho2 = 2 c2. It is given our attributes as they are (raw
+features that begin with ``u``, and ``b`` for transitions), so that it does not pad the ends of sentences as its
+patterns would.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ class Wapiti(Program):
 
     def train(self, task: Task) -> list[str]:
         assert isinstance(task.objective, CRF)
-        penalty = ["--rho1", "0", "--rho2", str(2 * task.objective.c2), "--nthread", str(task.settings.get("jobs", 1))]
-        return ["wapiti", "train", *penalty, str(task.folder / "train"), str(task.folder / "model")]
+        penalty = ["--rho1", str(task.objective.c1), "--rho2", str(2 * task.objective.c2)]
+        threads = ["--nthread", str(task.settings.get("jobs", 1))]
+        return ["wapiti", "train", *penalty, *threads, str(task.folder / "train"), str(task.folder / "model")]
 
     def tag(self, task: Task) -> list[str]:
         model, test, found = (str(task.folder / name) for name in ("model", "test", "found"))
@@ -42,7 +44,7 @@ class Wapiti(Program):
     def read(self, task: Task, log: str, told: str) -> Outcome:
         found = [[line.split()[-1] for line in block] for block in blocks(task.folder / "found")]
         dump = task.folder / "dump"
-        call("wapiti", "dump", str(task.folder / "model"), str(dump))
+        call("wapiti", "dump", "--prec", "17", str(task.folder / "model"), str(dump))
         trace = progress(log, len(task.labels))
         return Outcome(found=found, weights=read_dump(dump), trace=trace, passes=len(trace))
 
@@ -56,7 +58,7 @@ def progress(log: str, n: int) -> list[Point]:
 def read_dump(path: Path) -> Weights:
     """Weights from lines of feature, label before (``#`` for none), label and weight between tabs."""
     states, transitions = {}, {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in filter(None, path.read_text(encoding="utf-8").split("\n")):  # some versions put empty lines between
         feature, before, label, value = line.split("\t")
         if before == "#":
             states[feature.removeprefix("u:"), label] = float(value)

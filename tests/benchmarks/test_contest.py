@@ -9,9 +9,10 @@ import pytest
 from benchmarks import child, contest, contests, datasets, figures, report
 from benchmarks.objectives import CRF, Margin
 from benchmarks.plot import plot
-from benchmarks.solvers import BY_NAME, Task, Unsuitable, crfpp, svm_hmm, wapiti
-from benchmarks.solvers.base import Clock, Stopwatch
+from benchmarks.solvers import BY_NAME, Task, Unsuitable, crfpp, ours, svm_hmm, wapiti
+from benchmarks.solvers.base import WARM, Clock, Stopwatch
 from benchmarks.solvers.python_crfsuite import parameters
+from benchmarks.weights import Weights
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,28 @@ def test_our_own_entry_is_judged_as_it_says(words, tmp_path):
     assert verdict["rounds"] == 2 and verdict["seconds"]["train"] > 0
     held = {"stop": 1e-2, "larger is better": False, "measure": "", "data": "", "runs": {"ours": verdict}}
     assert figures.rows(held, "cpu")[0]["to target"] <= verdict["cpu"]["train"]
+
+
+@pytest.mark.parametrize("c1", [0.0, 0.1])
+def test_single_calls_are_timed(words, tmp_path, c1):
+    answer = answer_of("m3n", words, CRF(0.5, "all", c1), {}, tmp_path)
+    assert 0.0 < answer["calls"]["p50"] <= answer["calls"]["p99"]
+
+
+def test_single_calls_give_the_labels_of_the_batch(words, tmp_path):
+    answer = answer_of("m3n", words, CRF(0.5, "all"), {}, tmp_path)
+    classes = sorted({label for _, labels in words.sentences(words.train) for label in labels})
+    tagger = ours._tagger(Weights.load(tmp_path / child.WEIGHTS), classes)
+    sentences = [attributes for attributes, _ in words.sentences(words.test)]
+    assert [tagger.predict([sentence])[0] for sentence in sentences] == answer["found"]
+
+
+def test_a_gap_of_its_own_ends_a_run_earlier(words, tmp_path):
+    for name in ("loose", "tight"):
+        (tmp_path / name).mkdir()
+    loose = answer_of("m3n", words, CRF(0.5, "all", 0.1), {"rtol": 0.3}, tmp_path / "loose")
+    tight = answer_of("m3n", words, CRF(0.5, "all", 0.1), {}, tmp_path / "tight")
+    assert loose["passes"] < tight["passes"] and loose["trace"][-1]["gap"] > tight["trace"][-1]["gap"]
 
 
 def test_an_entry_that_is_not_installed_says_so(words, tmp_path, monkeypatch):
@@ -84,6 +107,7 @@ def run_of(trace, **settings):
         "seconds": times,
         "cpu": times,
         "peak": {"train": 10.0, "before data": 4.0},
+        "calls": {"p50": 0.1},
         "trace": trace,
         **settings,
     }
@@ -107,6 +131,8 @@ def held():
         ("pass", "cpu", (0.25, 0.25, 1)),
         ("peak", "seconds", (10, 10, 1)),
         ("data", "seconds", (6, 6, 1)),
+        ("one sentence, p50", "cpu", (0.1, 0.1, 1)),
+        ("one sentence, p99", "cpu", (None, None, None)),
         ("ingest", "seconds", (None, None, None)),
     ],
 )
@@ -169,7 +195,14 @@ def test_memory_before_data_is_no_more_than_the_peak():
     assert 1 < clock.peak["before data"] <= clock.peak["phase"]
 
 
+def test_quantiles_are_those_of_all_calls_after_the_first():
+    clock, pauses = Clock(), iter([0.02] * WARM + 49 * [0.0] + [0.01] * 51)
+    clock.each(lambda _: time.sleep(next(pauses)), list(range(50)), rounds=2)
+    assert 10 <= clock.calls["p50"] <= clock.calls["p99"] < 20
+
+
 def test_crfsuites_parameters():
+    assert parameters(CRF(0.1, c1=0.2))["c1"] == 0.2
     assert parameters(CRF(0.5, "all"))["feature.possible_states"] is True
     with pytest.raises(Unsuitable, match="conditional random fields only"):
         parameters(Margin())
@@ -179,7 +212,7 @@ def test_wapitis_log_and_dump(tmp_path):
     log = "  [   1] obj=200.00   act=10 err= 9.1%/80.0% time=0.25s/0.25s\n"
     log += "  [   2] obj=150.50   act=9 err= 1.0%/2.0% time=0.20s/0.45s\n"
     assert [(p.seconds, p.objective, p.passes) for p in wapiti.progress(log, 10)] == [(0.25, 20.0, 1), (0.45, 15.05, 2)]
-    (tmp_path / "dump").write_text("u:w[0]=the\t#\tB-NP\t0.5\nb\tB-NP\tI-NP\t-1.25\n")
+    (tmp_path / "dump").write_text("u:w[0]=the\t#\tB-NP\t0.5\n\nb\tB-NP\tI-NP\t-1.25\n")
     weights = wapiti.read_dump(tmp_path / "dump")
     assert weights.states == {("w[0]=the", "B-NP"): 0.5} and weights.transitions == {("B-NP", "I-NP"): -1.25}
 

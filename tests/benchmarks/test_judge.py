@@ -54,11 +54,11 @@ def enumerated(weights, task):
             total += np.log(np.exp(values).sum())
         else:
             total += (values + errors / (len(gold) if task.loss == "normalized_hamming" else 1)).max()
-    squares = sum(v**2 for table in (weights.states, weights.transitions) for v in table.values())
-    return total / 2 + task.lam(2) / 2 * squares
+    values = np.array([v for table in (weights.states, weights.transitions) for v in table.values()])
+    return total / 2 + task.lam(2) / 2 * (values**2).sum() + task.l1(2) * np.abs(values).sum()
 
 
-@pytest.mark.parametrize("task", [CRF(c2=0.3), Margin(), Margin(0.2, "hamming")])
+@pytest.mark.parametrize("task", [CRF(c2=0.3), CRF(c2=0.1, c1=0.4), Margin(), Margin(0.2, "hamming")])
 def test_objective_is_that_of_all_labellings(weights, task):
     assert Judge(Tiny.prepare(None, None)).objective(task, weights) == pytest.approx(
         enumerated(weights, task), rel=1e-12
@@ -67,9 +67,10 @@ def test_objective_is_that_of_all_labellings(weights, task):
 
 def test_crfsuites_objective_is_ours_times_n():
     assert CRF(c2=1.5).lam(10) == pytest.approx(0.3)  # n lam/2 |w|^2 = c2 |w|^2
+    assert CRF(c2=1.5, c1=0.5).l1(10) == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("task", [CRF(0.5, "all"), Margin(0.1, "hamming")])
+@pytest.mark.parametrize("task", [CRF(0.5, "all"), CRF(c2=0.1, c1=0.1), Margin(0.1, "hamming")])
 def test_objectives_survive_the_request(task):
     assert objective(task.request()) == task
 

@@ -60,6 +60,16 @@ def test_labels_are_those_of_the_general_way(monkeypatch, dicts, observed, const
     check_scores(tagger, new, small)
 
 
+def test_many_labels():
+    random = np.random.default_rng(5)
+    X = sequences(random, 300, dicts=False)
+    y = labels_of(X, random, [f"y{k}" for k in range(110)])
+    tagger = m3n.SequenceTagger(lam=0.01, max_passes=2.0, tol=np.inf).fit(X, y)
+    new = sequences(random, 30, dicts=False)
+    assert direct.direct_labels(tagger, new) is not None
+    assert tagger.predict(new) == [answers[0][0] for answers in tagger.predict_k_best(new, 1)]
+
+
 @pytest.mark.parametrize("observed", [True, False])
 @pytest.mark.parametrize("words", [True, False])
 @pytest.mark.parametrize("small", [1, 10_000])

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from m3n.checks import brute_force, check_structure
 from m3n.compiled.oracles import hooks
 from m3n.compiled.oracles.chain_scaled import soft_scaled
-from m3n.compiled.oracles.driver import rows_of
+from m3n.compiled.oracles.driver import rows_of, soft_one
 from m3n.features import Dense, chain_features
+from m3n.packed import Threads
 from m3n.problem import Problem
 from m3n.structures import Chain, Multiclass
 from tests.kernels import kept
@@ -38,6 +39,53 @@ class TestChain(StructureTemplate):
 
 class TestChainWithEdges(StructureTemplate):
     instances = chains(edges=True)
+
+
+@pytest.mark.parametrize("labels", [100, 101, 104, 111, 130])
+@pytest.mark.parametrize("peaked", [0.0, 0.1, 3.0, 100.0])
+def test_leaving_out_labels_that_cannot_win_changes_nothing(labels, peaked, random):
+    """A chain with edge scores (all zero) looks at all labels: same values and labels bit for bit, ties included."""
+    lengths, forbidden = [1, 12, 2, 30], random.random((labels, labels)) < 0.3
+    forbidden[0] = False
+    for rules in ({}, {"forbidden": forbidden, "forbidden_end": np.arange(labels) % 3 == 1}):
+        plain, edged = Chain(lengths, labels, **rules), Chain(lengths, labels, edges=True, **rules)
+        theta = tuple(random.integers(-3, 4, size=shape).astype(float) for shape in plain.shapes)
+        theta[0][...] *= peaked * random.random(theta[0].shape) ** 4
+        theta[0][1::5, ::7] = -np.inf
+        value, labelling = plain.hard(tuple(a.copy() for a in theta))
+        expected, found = edged.hard((*(a.copy() for a in theta), np.zeros(edged.shapes[-1])))
+        np.testing.assert_array_equal(value, expected)
+        np.testing.assert_array_equal(labelling, found)
+
+
+@pytest.mark.parametrize("labels", [101, 104])
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+def test_sequences_side_by_side_are_as_if_alone(labels, scale, random):
+    """Same values and marginals bit for bit, with any neighbours and threads, also where some leave for logarithms."""
+    lengths, forbidden = random.integers(1, 12, size=11), random.random((labels, labels)) < 0.3
+    forbidden[0] = False
+    for rules in ({}, {"forbidden": forbidden, "forbidden_start": np.arange(labels) % 3 == 1}):
+        together = Chain(lengths, labels, **rules)
+        theta = tuple(random.normal(size=shape) for shape in together.shapes)
+        theta[0][:] *= scale * (random.random((len(theta[0]), 1)) < 0.2)
+        value, (node, *counts) = together.soft(tuple(a.copy() for a in theta), 1.0)
+        again, (other, *_) = together.soft(tuple(a.copy() for a in theta), 1.0, Threads(2))
+        np.testing.assert_array_equal(again, value)
+        np.testing.assert_array_equal(other, node)
+        edged = Chain(lengths, labels, edges=True, **rules)
+        expected, found = edged.soft((*(a.copy() for a in theta), np.zeros(edged.shapes[-1])), 1.0)
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+        for a, b in zip((node, *counts), found, strict=False):
+            np.testing.assert_allclose(a, b, atol=1e-9)
+        for i in range(together.n):
+            alone, rows = Chain(lengths[i : i + 1], labels, **rules), slice(*together.offsets[i : i + 2])
+            local = np.concatenate([theta[0][rows].ravel(), *(a.ravel() for a in theta[1:])])
+            assert soft_one(alone.space(), 0, local, 1.0) == value[i]
+            np.testing.assert_array_equal(local[: lengths[i] * labels], node[rows].ravel())
+        weights = random.random(len(lengths))
+        weighted, (half, *_) = together.soft(tuple(a.copy() for a in theta), 1.0, weights=weights)
+        np.testing.assert_array_equal(weighted, value)
+        np.testing.assert_allclose(half, np.repeat(weights, lengths)[:, None] * node, rtol=1e-12, atol=1e-300)
 
 
 @pytest.mark.parametrize("mu", [1e-8, 1e-4, 1e-2, 1.0])

@@ -461,18 +461,24 @@ class Structure(ABC):
         self, space: Any, theta: Parts, mu: float, threads: Threads, weights: np.ndarray
     ) -> tuple[np.ndarray, Parts]:
         """``soft`` where the shared tables are read once for all examples of a thread, and written once."""
-        (own, first, shared), values = self._divided(theta), np.empty(self.n)
+        arrays, values = self._divided(theta), np.empty(self.n)
 
         def lane(low: int, high: int) -> np.ndarray:
-            counts = np.empty(len(shared))
-            for_space(driver.soft_in_steps, space)(space, own, first, shared, low, high, mu, weights, values, counts)
-            return counts
+            return self._soft_range(space, arrays, low, high, mu, weights, values)
 
         counts = np.sum(threads.run(lane, threads.lanes(self._effort)), axis=0)
         tables = [array for array, span in zip(theta, self.spans(), strict=True) if span is None]
         for table, piece in zip(tables, np.split(counts, np.cumsum([t.size for t in tables[:-1]])), strict=True):
             table[...] = piece.reshape(table.shape)
         return values, theta
+
+    def _soft_range(
+        self, space: Any, arrays: Any, low: int, high: int, mu: float, weights: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
+        """The exp-oracle of examples low..high-1 from ``_divided`` arrays; the marginals of shared tables."""
+        (own, first, shared), counts = arrays, np.empty(len(arrays[2]))
+        for_space(driver.soft_in_steps, space)(space, own, first, shared, low, high, mu, weights, values, counts)
+        return counts
 
     def _from_lists(self, lists: np.ndarray) -> np.ndarray:
         """Packed outputs from the beginnings of lists of parts that ``_room`` has room for."""

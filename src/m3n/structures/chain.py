@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from m3n.compiled.oracles import chain, chain_slack
+from m3n.compiled.oracles import chain, chain_slack, chain_together
 from m3n.compiled.oracles.chain_block import ChainSpace, hard, list_parts
 from m3n.compiled.oracles.chain_k_best import k_best
 from m3n.packed import SERIAL, Threads
@@ -169,6 +169,16 @@ class Chain(LabelSequences):
     @cached_property
     def _space(self) -> ChainSpace:
         return ChainSpace(self.offsets, int(self.lengths.max()), self.labels, self.edges, *self.masks.penalties())
+
+    def _soft_range(
+        self, space: Any, arrays: Any, low: int, high: int, mu: float, weights: np.ndarray, values: np.ndarray
+    ) -> np.ndarray:
+        if self.edges or self.labels <= chain.FEW:
+            return super()._soft_range(space, arrays, low, high, mu, weights, values)
+        (nodes, *_), _, shared = arrays
+        counts, order = np.empty(len(shared)), low + np.argsort(self.lengths[low:high], kind="stable")
+        chain_together.soft(space, nodes, shared, order, mu, weights, values, counts)
+        return counts
 
     def _alike(self, lengths: np.ndarray) -> Chain:
         return Chain(lengths, self.labels, edges=self.edges, **self.masks.arguments)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.jit import compiled, inner
-from m3n.compiled.oracles.chain import viterbi
+from m3n.compiled.oracles.chain import FEW, Contenders, contenders_for, viterbi, viterbi_of_many, weigh_transitions
 from m3n.compiled.oracles.chain_log import soft_log
 from m3n.compiled.oracles.chain_scaled import exponentiate, soft_scaled
 from m3n.compiled.oracles.hooks import implements, in_steps, workspace
@@ -48,6 +48,7 @@ class ChainScratch(NamedTuple):
     ends: np.ndarray  # (2, labels): start and end scores
     counts: np.ndarray  # (labels, labels) marginals of transitions, but for those in ``tables``
     end_counts: np.ndarray  # (2, labels) marginals of starts and ends
+    contenders: Contenders
 
 
 @implements("workspace", ChainSpace)
@@ -56,7 +57,7 @@ def _workspace(space):
     scaled = np.empty((2, space.longest, width)), np.zeros((3, width, width)), np.zeros((4, width))
     plain = np.empty((2, space.longest, s)), np.empty((s, s)), np.empty((2, s)), np.empty(s, np.int64)
     shared = np.empty((s, s)), np.empty((2, s)), np.empty((s, s)), np.empty((2, s))
-    return ChainScratch(*scaled, *plain, np.zeros(1, np.int64), *shared)
+    return ChainScratch(*scaled, *plain, np.zeros(1, np.int64), *shared, contenders_for(width))
 
 
 @implements("cut", ChainSpace)
@@ -80,7 +81,12 @@ def _begin_soft(space, mu, work):
 @implements("best_own", ChainSpace)
 def _best_own(space, i, own, mass, parts, work):
     node, edge = own
-    value = viterbi(node, edge, mass, work.ends, work.tables, work.sequences, work.vectors[0], parts)
+    if space.labels > FEW and not space.edges and mass.shape[0] == 0:
+        weigh_transitions(work.tables[0], space.labels, work.contenders)
+        scratch = work.tables[0], work.contenders, work.sequences, work.vectors[0]
+        value = viterbi_of_many(node, work.ends, *scratch, parts)
+    else:
+        value = viterbi(node, edge, mass, work.ends, work.tables, work.sequences, work.vectors[0], parts)
     return value, all_parts(space, i, parts)
 
 
@@ -90,11 +96,23 @@ def hard(space, arrays, first, shared, low, high, values, labelling):
     work, offsets, nothing, (nodes, edge) = workspace(space), space.offsets, shared[:0], arrays
     read_tables(space, shared, work)
     ends, tables, forward, scores = work.ends, work.tables, work.sequences, work.vectors[0]
+    if space.labels > FEW and not space.edges:
+        return _hard_of_many(offsets, nodes, first[0], low, high, work, values, labelling)
     for i in range(low, high):
         node, path = nodes[first[0, i] : first[0, i + 1]], labelling[offsets[i] : offsets[i + 1]]
         if space.edges:
             edge = arrays[1][first[1, i] : first[1, i + 1]]
         values[i] = viterbi(node, edge, nothing, ends, tables, forward, scores, path)
+
+
+@inner
+def _hard_of_many(offsets, nodes, first, low, high, work, values, labelling):
+    """The same for so many labels that few are contenders."""
+    table, contenders, scratch = work.tables[0], work.contenders, (work.sequences, work.vectors[0])
+    weigh_transitions(table, work.ends.shape[1], contenders)
+    for i in range(low, high):
+        node, path = nodes[first[i] : first[i + 1]], labelling[offsets[i] : offsets[i + 1]]
+        values[i] = viterbi_of_many(node, work.ends, table, contenders, *scratch, path)
 
 
 @implements("soft_own", ChainSpace)

@@ -8,7 +8,7 @@ transitions, starts and ends, with -inf where something is forbidden.
 import numpy as np
 
 from m3n.compiled.jit import compiled, inner
-from m3n.compiled.oracles.chain import viterbi
+from m3n.compiled.oracles.chain import FEW, contenders_for, viterbi, viterbi_of_many, weigh_transitions
 from m3n.compiled.primitives.runs import ask_run
 from m3n.compiled.primitives.vector import padded
 
@@ -86,11 +86,17 @@ def _scratch(low, high, offsets, tables):
     for i in range(labels):
         for j in range(labels):
             pairs[0, i, j] = tables[i, j]
-    return np.empty(longest * labels), tables[labels:], pairs, np.empty((1, longest, width)), np.zeros(width)
+    contenders, forward = contenders_for(width), np.empty((1, longest, width))
+    if labels > FEW:
+        weigh_transitions(pairs[0], labels, contenders)
+    return np.empty(longest * labels), tables[labels:], pairs, contenders, forward, np.zeros(width)
 
 
 @inner
 def _decode(i, offsets, scratch, labelling):
-    node, ends, pairs, forward, scores = scratch
+    node, ends, pairs, contenders, forward, scores = scratch
     own, nothing = node[: (offsets[i + 1] - offsets[i]) * ends.shape[1]], node[:0]
-    return viterbi(own, nothing, nothing, ends, pairs, forward, scores, labelling[offsets[i] : offsets[i + 1]])
+    path = labelling[offsets[i] : offsets[i + 1]]
+    if ends.shape[1] > FEW:
+        return viterbi_of_many(own, ends, pairs[0], contenders, forward, scores, path)
+    return viterbi(own, nothing, nothing, ends, pairs, forward, scores, path)

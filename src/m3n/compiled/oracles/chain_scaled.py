@@ -88,7 +88,7 @@ def _forward(node, transition, mu, sequences, tables, vectors):
     """a_t and pre_t of one sequence; returns its value, or NaN if underflow might matter."""
     labels, width = transition.shape[0], tables.shape[1]
     forward, pre, factors = sequences[0], sequences[1], tables[0]
-    length, value = node.shape[0] // labels, _exponentials(node, labels, mu, vectors, forward)
+    length, value = node.shape[0] // labels, exponentials(node, labels, mu, vectors, forward)
     scale = 1.0  # the value is kept as value + mu log(scale): a logarithm now and then
     inverse = 1.0  # of the mass one position before
     for c in range(0, width, 4):
@@ -96,15 +96,15 @@ def _forward(node, transition, mu, sequences, tables, vectors):
     for t in range(length):
         if t > 0:
             product(forward, (t - 1) * width, labels, factors, pre, t * width)
-        mass, least = _weigh(pre, inverse, forward, t * width)
-        if not least > SAFE and not _unreachable(node, t, transition, inverse, pre):
+        mass, least = weigh(pre, inverse, forward, t * width)
+        if not least > SAFE and not unreachable(node, t, transition, inverse, pre):
             return np.nan
         if mass < SMALL:
             if not mass > SAFE:
                 return np.nan
             value += mu * math.log(mass)  # a higher top, which counts pre in: the mass is now about 1
-            _exponential_row(node, labels, t, mu, math.log(mass), vectors, forward)
-            mass, _ = _weigh(pre, inverse, forward, t * width)
+            exponential_row(node, labels, t, mu, math.log(mass), vectors, forward)
+            mass, _ = weigh(pre, inverse, forward, t * width)
         inverse = 1.0 / mass
         scale *= mass
         if not 1e-150 < scale < 1e150:
@@ -114,7 +114,7 @@ def _forward(node, transition, mu, sequences, tables, vectors):
 
 
 @inner
-def _exponentials(node, labels, mu, vectors, out):
+def exponentials(node, labels, mu, vectors, out):
     """The first factor of a_t at all positions, ahead of the recursion as none waits for another; the sum of tops."""
     width, value, t = out.shape[1], 0.0, 0
     while t * labels + width <= node.shape[0]:  # rows that are followed by enough to be read in whole vectors
@@ -122,12 +122,12 @@ def _exponentials(node, labels, mu, vectors, out):
         value += _exponential_of(node, t * labels, vectors, shift, mu, 0.0, out, t * width)
         t += 1
     for last in range(t, node.shape[0] // labels):
-        value += _exponential_row(node, labels, last, mu, 0.0, vectors, out)
+        value += exponential_row(node, labels, last, mu, 0.0, vectors, out)
     return value
 
 
 @inner
-def _exponential_row(node, labels, t, mu, higher, vectors, out):
+def exponential_row(node, labels, t, mu, higher, vectors, out):
     """One row, wherever it lies, through a copy."""
     width = out.shape[1]
     copy(node, t * labels, labels, vectors[0], 0)  # whose padding is zero
@@ -177,7 +177,7 @@ def _backward(node, weight, sequences, tables, vectors, labels):
 
 
 @inner
-def _weigh(pre, inverse, forward, at):
+def weigh(pre, inverse, forward, at):
     """forward(j) *= inverse pre(j); returns the sum and the least inverse pre(j)."""
     mass, least = splat(0.0), splat(1.0)
     for c in range(at, at + pre.shape[1], 4):
@@ -189,7 +189,7 @@ def _weigh(pre, inverse, forward, at):
 
 
 @inner
-def _unreachable(node, t, transition, inverse, pre):
+def unreachable(node, t, transition, inverse, pre):
     """Whether every label with too small a pre_t is one that no allowed prefix leads to; its pre_t becomes 0.
 
     A label was possible one position earlier if its own score is not -inf and its pre is not 0. Whatever else makes a

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.jit import compiled, inlined, inner
+from m3n.compiled.jit import borrowing, compiled, inlined, inner
 from m3n.compiled.oracles.elimination_links import add_link, add_row, first_top, row_top, shift_row, sum_link
 from m3n.compiled.oracles.elimination_pairs import (
     exponentiate_matrices,
@@ -107,7 +107,7 @@ def scratch_for(programme, entries, width):
     )
 
 
-@inner
+@borrowing
 def hard_one(programme, shape, theta, mass, path, scratch):
     """The best score of one example; its labels (lowest at ties) are written to ``path``.
 
@@ -133,7 +133,7 @@ def hard_one(programme, shape, theta, mass, path, scratch):
     return value
 
 
-@inner
+@borrowing
 def soft_one(programme, shape, theta, mu, weight, counts, scratch):
     """mu log sum exp(score/mu) of one example; its marginals times the weight are written over ``theta``.
 
@@ -160,10 +160,12 @@ def soft_one(programme, shape, theta, mu, weight, counts, scratch):
     for b in range(last - 1, first - 1, -1):
         width, at, m = buckets[b, WIDTH], buckets[b, TABLE], buckets[b, MESSAGE]
         if buckets[b, MEMBERS] == buckets[b + 1, MEMBERS]:
-            messages[m : m + width] = 0.0
+            for c in range(m, m + width):
+                messages[c] = 0.0
             messages[m] = weight
         if weight == 0.0:
-            tables[at : at + width * labels] = 0.0
+            for c in range(at, at + width * labels):
+                tables[c] = 0.0
         else:
             join(tables, at, labels, width, messages, inverses, m)
         targets = shared, tallies, bases, theta, counts
@@ -233,7 +235,7 @@ def condition(count, width, at, m, labels, mu, tables, messages, inverses):
     """t(v, S) becomes q(v | S) but for ``inverses``; writes the message less its maximum, which is returned."""
     tops(tables, at, labels, width, messages, m)
     exponentiate(tables, at, labels, width, mu, messages, inverses, m)
-    add_logarithms(messages[m : m + count], mu, inverses[m : m + count])
+    add_logarithms(messages, mu, inverses, m, count)
     for c in range(m, m + width, 4):
         store(inverses, c, ratio(splat(1.0), load(inverses, c)))
     top = row_top(messages, m, count)

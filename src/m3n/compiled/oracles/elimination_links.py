@@ -12,14 +12,14 @@ that most runs are long even for two labels. ``add_link`` adds what is found to 
 to what is found: the same link carries scores up and marginals down.
 """
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.primitives.vector import add, highest, load, maximum, splat, store, total
 
 EXTENT, STRIDE = 0, 1
 LEAST = -1.7e308  # instead of -inf where it is subtracted: the difference must not become NaN
 
 
-@inner
+@borrowing
 def add_link(table, at, labels, width, buffer, offset, lead, dims, first, last, digits):
     """table[at + x] += buffer[place(x)]; ``lead`` is the stride of the first variable.
 
@@ -41,7 +41,7 @@ def add_link(table, at, labels, width, buffer, offset, lead, dims, first, last, 
                 found = advance(dims, first, last, digits, found)
 
 
-@inner
+@borrowing
 def sum_link(table, at, labels, width, buffer, offset, lead, dims, first, last, digits):
     """buffer[place(x)] += table[at + x]; arguments as for ``add_link``."""
     inner, stride, outer = dims[last - 1, EXTENT], dims[last - 1, STRIDE], last - first > 1
@@ -60,7 +60,7 @@ def sum_link(table, at, labels, width, buffer, offset, lead, dims, first, last, 
                 found = advance(dims, first, last, digits, found)
 
 
-@inner
+@borrowing
 def start(dims, first, last, digits):
     """All digits but the innermost become 0; returns how many values they take together."""
     rows = 1
@@ -70,7 +70,7 @@ def start(dims, first, last, digits):
     return rows
 
 
-@inner
+@borrowing
 def advance(dims, first, last, digits, offset):
     """Count up the digits by one; the new offset."""
     for k in range(last - 2, first - 1, -1):
@@ -83,7 +83,7 @@ def advance(dims, first, last, digits, offset):
     return offset
 
 
-@inner
+@borrowing
 def add_row(out, at, count, source, offset):
     """out[at + j] += source[offset + j] for j < count."""
     whole = count - count % 4
@@ -93,7 +93,7 @@ def add_row(out, at, count, source, offset):
         out[at + j] += source[offset + j]
 
 
-@inner
+@borrowing
 def add_strided(out, at, step, source, offset, stride, count):
     """out[at + step j] += source[offset + stride j] for j < count."""
     if step == 1 and stride == 1:
@@ -103,7 +103,7 @@ def add_strided(out, at, step, source, offset, stride, count):
             out[at + step * j] += source[offset + stride * j]
 
 
-@inner
+@borrowing
 def shift_row(row, at, count, amount):
     """row[at : at + count] += amount."""
     four, whole = splat(amount), count - count % 4
@@ -113,7 +113,7 @@ def shift_row(row, at, count, amount):
         row[at + j] += amount
 
 
-@inner
+@borrowing
 def shifted_row(row, at, count, amount, place):
     """row[place + j] = row[at + j] + amount for j < count; the two do not overlap."""
     if count < 4:
@@ -126,7 +126,7 @@ def shifted_row(row, at, count, amount, place):
             store(row, place + c, add(load(row, at + c), four))
 
 
-@inner
+@borrowing
 def row_sum(row, at, count):
     """The sum of row[at : at + count], in a fixed order."""
     fours, whole, rest = splat(0.0), count - count % 4, 0.0
@@ -137,7 +137,7 @@ def row_sum(row, at, count):
     return total(fours) + rest
 
 
-@inner
+@borrowing
 def row_top(row, at, count):
     """The largest of row[at : at + count]."""
     if count < 4:
@@ -151,7 +151,7 @@ def row_top(row, at, count):
     return highest(tops)
 
 
-@inner
+@borrowing
 def first_top(row, at, count, stride):
     """The first k with the largest row[at + k * stride]."""
     best = 0

@@ -6,7 +6,7 @@ A table has a row for every label of v, padded to a multiple of four; its column
 
 import numpy as np
 
-from m3n.compiled.jit import inner
+from m3n.compiled.jit import borrowing
 from m3n.compiled.oracles.elimination_links import LEAST, add_row, add_strided, row_sum, shift_row, shifted_row
 from m3n.compiled.primitives.logarithm import log_above_one
 from m3n.compiled.primitives.vector import add, exponential, load, maximum, multiply, splat, store, subtract
@@ -15,7 +15,7 @@ ARRAY, OFFSET, SIZE, LEAD, MEMBER, STRIDE, DIMS = range(7)  # columns of links
 MESSAGES = -1  # the array of a link that carries a message
 
 
-@inner
+@borrowing
 def grow(row, members, columns, width, links, first, last, bases, theta, messages, tables, at):
     """t(v, S) = row(v) + the links of v and one member of S each: first..last-1, those of the last member first.
 
@@ -57,7 +57,7 @@ def grow(row, members, columns, width, links, first, last, bases, theta, message
         at += width
 
 
-@inner
+@borrowing
 def pair_up(row, width, links, first, last, bases, theta, messages, tables, at):
     """``grow`` for a single member, link by link."""
     labels = row.shape[0]
@@ -75,7 +75,7 @@ def pair_up(row, width, links, first, last, bases, theta, messages, tables, at):
                 add_strided(tables, at + j * width, 1, theta, offset + j * lead, stride, labels)
 
 
-@inner
+@borrowing
 def shrink(row, members, columns, width, links, first, last, targets, messages, tables, at, sums):
     """The reverse of ``grow``: row(v) = sum_S p(v, S), and the sums over all but v and one member to their links."""
     shared, tallies, bases, theta, counts = targets
@@ -103,7 +103,7 @@ def shrink(row, members, columns, width, links, first, last, targets, messages, 
         at += width
 
 
-@inner
+@borrowing
 def tops(tables, at, labels, width, messages, m):
     """message(S) = max_v t(v, S), sixteen columns at a time."""
     whole = width - width % 16
@@ -125,7 +125,7 @@ def tops(tables, at, labels, width, messages, m):
         store(messages, m + c, s0)
 
 
-@inner
+@borrowing
 def keep(tables, at, count, mass):
     """Entries without mass become -inf, padding among them."""
     for p in range(at, at + count):
@@ -133,14 +133,14 @@ def keep(tables, at, count, mass):
             tables[p] = -np.inf
 
 
-@inner
-def add_logarithms(out, mu, x):
-    """out += mu log(x)."""
-    for c in range(out.shape[0]):
+@borrowing
+def add_logarithms(out, mu, x, at, count):
+    """out += mu log(x), of so many numbers from ``at`` on."""
+    for c in range(at, at + count):
         out[c] += mu * log_above_one(x[c])
 
 
-@inner
+@borrowing
 def exponentiate(tables, at, labels, width, mu, messages, sums, m):
     """t = exp((t - message)/mu), and the sums of the columns, eight at a time."""
     colder, least = splat(1.0 / mu), splat(LEAST)
@@ -165,7 +165,7 @@ def exponentiate(tables, at, labels, width, mu, messages, sums, m):
         store(sums, m + c, mass0)
 
 
-@inner
+@borrowing
 def join(tables, at, labels, width, messages, inverses, m):
     """p(v, S) = q(v | S) p(S)."""
     for c in range(m, m + width, 4):

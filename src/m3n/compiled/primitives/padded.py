@@ -40,6 +40,33 @@ def product(x, at, count, matrix, out, place):
         _product(x, at, count, matrix, column, out, place + column, two(0.0))
 
 
+@compiled
+def products(x, at, step, count, matrix, out, place, leap):
+    """``product`` for four rows of x, ``step`` apart, into rows of out that are ``leap`` apart: the same numbers.
+
+    What is read of the matrix serves all four, which pays where it does not fit the nearest cache.
+    """
+    for column in range(0, matrix.shape[1], 8):
+        _products(x, at, step, count, matrix, column, out, place + column, leap)
+
+
+@inner
+def _products(x, at, step, count, matrix, row, out, place, leap):
+    a = b = c = d = two(0.0)
+    offsets = neighbours(a)
+    for i in range(at, at + count):
+        entries = loads(matrix, row, offsets)
+        a = multiply_add(broadcast(x, i), entries, a)
+        b = multiply_add(broadcast(x, i + step), entries, b)
+        c = multiply_add(broadcast(x, i + 2 * step), entries, c)
+        d = multiply_add(broadcast(x, i + 3 * step), entries, d)
+        row += matrix.shape[1]
+    stores(out, place, offsets, a)
+    stores(out, place + leap, offsets, b)
+    stores(out, place + 2 * leap, offsets, c)
+    stores(out, place + 3 * leap, offsets, d)
+
+
 @inner
 def _product(x, at, count, matrix, row, out, place, sums):
     offsets = neighbours(sums)
@@ -58,6 +85,27 @@ def maxima(x, at, count, matrix, out, place):
         _maxima(x, at, count, matrix, column, out, place + column, six(0.0))
     for column in range(whole, width, 8):
         _maxima(x, at, count, matrix, column, out, place + column, two(0.0))
+
+
+@compiled
+def maxima_of(x, at, chosen, count, matrix, out, place):
+    """The same over the rows chosen[:count] alone."""
+    width = matrix.shape[1]
+    whole = width // 24 * 24
+    for column in range(0, whole, 24):
+        _maxima_of(x, at, chosen, count, matrix, column, out, place + column, six(0.0))
+    for column in range(whole, width, 8):
+        _maxima_of(x, at, chosen, count, matrix, column, out, place + column, two(0.0))
+
+
+@inner
+def _maxima_of(x, at, chosen, count, matrix, column, out, place, group):
+    offsets, width = neighbours(group), matrix.shape[1]
+    best = add(broadcast(x, at + chosen[0]), loads(matrix, chosen[0] * width + column, offsets))
+    for k in range(1, count):
+        row = loads(matrix, chosen[k] * width + column, offsets)
+        best = maximum(add(broadcast(x, at + chosen[k]), row), best)
+    stores(out, place, offsets, best)
 
 
 @inner
