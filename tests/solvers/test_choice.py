@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from m3n import Problem, SequenceTagger, minimize
-from m3n.solvers import BatchFrankWolfe, BlockFrankWolfe, SequentialDual, choose
-from m3n.structures import Multiclass
+from m3n.features import Dense, Scaled, Sparse, Stack, chain_features
+from m3n.solvers import LBFGS, BatchFrankWolfe, BlockFrankWolfe, DualAscent, SequentialDual, choose
+from m3n.structures import Chain, Multiclass
 from tests.solvers.template import lifted
 from tests.tiny import chain_problem, multiclass_problem
 
@@ -53,6 +55,31 @@ def test_a_max_oracle_is_enough():
     assert isinstance(choose(problem).solver, SequentialDual)
     assert isinstance(choose(lifted(problem)).solver, BatchFrankWolfe)
     assert minimize(problem, tol=1e-3).certificate.gap <= 1e-3
+
+
+def rows(kind, count=120, width=16):
+    """Inputs of tokens: numbers that vary in all directions, hardly beside their mean, or zeros for the most part."""
+    X = np.random.default_rng(0).normal(size=(count, width))
+    return {"even": X, "one direction": X + 3.0, "zeros": np.where(np.abs(X) > 1.0, X, 0.0)}[kind]
+
+
+def crf(X, node=Dense, scaled=False):
+    lengths = [4] * (len(X) // 4)
+    gold = np.split(np.random.default_rng(1).integers(3, size=len(X)), np.cumsum(lengths)[:-1])
+    features = chain_features(node(X, 3), 3)
+    features = Stack(*(Scaled(each, 2.0) for each in features.maps)) if scaled else features
+    return Problem(Chain(lengths, 3), features, gold, temperature=1.0, lam=1.0, n_jobs=1)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_dense_inputs_of_a_crf_that_vary_in_many_directions_take_whole_passes(scaled):
+    choice = choose(crf(rows("even"), scaled=scaled))
+    assert choice.solver == LBFGS()
+    assert "dense inputs that vary in many directions" in choice.reason
+    for kind in ("one direction", "zeros"):
+        assert isinstance(choose(crf(rows(kind), scaled=scaled)).solver, DualAscent)
+    assert isinstance(choose(crf(rows("even"), lambda X, labels: Sparse(csr_array(X), labels))).solver, DualAscent)
+    assert isinstance(choose(crf(np.zeros((8, 2)))).solver, DualAscent)
 
 
 def test_the_user_named_a_solver():

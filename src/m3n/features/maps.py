@@ -65,6 +65,11 @@ class Dense(FeatureMap):
         widths = np.full(len(self.X), self.width)
         return SparseRows(pointers, np.nonzero(used)[1] * self.width, self.X[used], widths, (len(self.X),))
 
+    @property
+    def array(self) -> np.ndarray | None:
+        """X."""
+        return self.X
+
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Dense(self.X[rows[0]], self.labels)
 
@@ -252,6 +257,11 @@ class Stack(InPlace):
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Stack(*(m.select(piece) for m, piece in zip(self.maps, self._split_parts(rows), strict=True)))
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """That of the first map."""
+        return self.maps[0].array
 
     @property
     def euclidean(self) -> bool:

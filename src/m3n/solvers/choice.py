@@ -57,6 +57,8 @@ from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 LOOSE = ((1.0, 0.01), (2.0, 0.05))  # pull up to, share of J(0) from: block Frank-Wolfe, from the first table above
 MOST_BYTES = 1 << 31  # for the dual point of all examples
 LEAST, SLOPE = 0.35, 0.012  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the second
+FULL, DIRECTIONS = 0.5, 4.0  # share of numbers that are not zero, and directions: more, and L-BFGS is quick
+SAMPLE, POWER_STEPS = 2000, 4  # rows that are looked at for it, and steps of the power iteration
 SCALING = 0.8  # a pass on k threads is k^SCALING times as quick
 
 
@@ -123,6 +125,8 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
     seed : int
         For a solver that draws random numbers.
     """
+    if _even(problem):
+        return Choice(LBFGS(), "dense inputs that vary in many directions: a few passes of matrix products are enough")
     norms, threads = problem.features.norms()[0], problem.threads.count
     change = float(np.mean(norms**2)) / (problem.lam * problem.n) if norms.size else 0.0
     vectors = 1.0 + problem.dim / sum(int(np.prod(shape)) for shape in problem.structure.shapes)
@@ -164,6 +168,23 @@ def _obstacle(problem: Problem) -> str:
     except TypeError as error:  # the map cannot be written out example by example
         return f"no visits of single examples ({error})"
     return ""
+
+
+def _even(problem: Problem) -> bool:
+    """Whether inputs are a dense array whose rows vary in many directions."""
+    X = problem.features.array
+    if X is None or np.count_nonzero(X) <= FULL * X.size:
+        return False
+    return _directions(X[:: 1 + len(X) // SAMPLE]) >= DIRECTIONS
+
+
+def _directions(X: np.ndarray) -> float:
+    """In how many directions rows vary: the sum of their squares over that in the strongest direction."""
+    v = X.sum(axis=0) + 1.0
+    for _ in range(POWER_STEPS):
+        v = X.T @ (X @ (v / np.linalg.norm(v)))
+    strongest = float(np.sum((X @ (v / np.linalg.norm(v))) ** 2)) if v.any() else 0.0
+    return float(np.sum(X**2)) / strongest if strongest else np.inf
 
 
 def _pull(problem: Problem) -> float:

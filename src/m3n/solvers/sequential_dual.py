@@ -23,7 +23,8 @@ A step of the solver is one pass of the max-oracle:
 
 Where examples depend on one another so much that cached sweeps hardly raise D while the gap stays (few examples, or
 weights that are hardly regularised), twice as many of them come before a pass and before a move of z, up to ``EFFORT``,
-as long as they leave a good part of the gap on the cached outputs themselves: if not, these lack outputs. And every other pass asks at u of the best dual point, whose gap closes once the caches have the outputs that matter.
+as long as they leave a good part of the gap on the cached outputs themselves: if not, these lack outputs. And every
+other pass asks at u of the best dual point, whose gap closes once the caches have the outputs that matter.
 
 The dual value is D at the best mixture of alpha, of a running average of alpha (u is noisy where kappa >> lam) and of
 the best mixture before. All are feasible. u and the loss are computed anew from the caches at every step, so sums that
