@@ -151,14 +151,12 @@ def _choose_sparse(problem: Objective, seed: int) -> Choice:
 
 def _smooth_obstacle(problem: Problem) -> str:
     """Why dual ascent does not fit a problem; empty if it does."""
+    if DualAscent().footprint(problem) > MOST_BYTES:
+        return "the dual point of all examples would be too large for memory"
     obstacle = _obstacle(problem)
     if obstacle:
         return obstacle
-    if not problem.blocks.compiles("soft"):
-        return f"{problem.name} has no compiled visits of single examples"
-    if 16 * int(problem.blocks.rows.sizes.sum()) > MOST_BYTES:
-        return "the dual point of all examples would be too large for memory"
-    return ""
+    return "" if problem.blocks.compiles("soft") else f"{problem.name} has no compiled visits of single examples"
 
 
 def _obstacle(problem: Problem) -> str:
