@@ -6,7 +6,16 @@ from scipy.sparse import csr_array
 
 from m3n import Problem, SequenceTagger, minimize
 from m3n.features import Dense, Scaled, Sparse, Stack, chain_features
-from m3n.solvers import LBFGS, BatchFrankWolfe, BlockFrankWolfe, DualAscent, SequentialDual, choose
+from m3n.solvers import (
+    BMRM,
+    LBFGS,
+    BatchFrankWolfe,
+    BlockFrankWolfe,
+    DualAscent,
+    ExcessiveGap,
+    SequentialDual,
+    choose,
+)
 from m3n.structures import Chain, Multiclass
 from tests.solvers.template import lifted
 from tests.tiny import chain_problem, multiclass_problem
@@ -63,12 +72,41 @@ def rows(kind, count=120, width=16):
     return {"even": X, "one direction": X + 3.0, "zeros": np.where(np.abs(X) > 1.0, X, 0.0)}[kind]
 
 
-def crf(X, node=Dense, scaled=False):
+def chains(X, node=Dense, labels=3, scaled=False, **settings):
     lengths = [4] * (len(X) // 4)
-    gold = np.split(np.random.default_rng(1).integers(3, size=len(X)), np.cumsum(lengths)[:-1])
-    features = chain_features(node(X, 3), 3)
+    gold = np.split(np.random.default_rng(1).integers(labels, size=len(X)), np.cumsum(lengths)[:-1])
+    features = chain_features(node(X, labels), labels)
     features = Stack(*(Scaled(each, 2.0) for each in features.maps)) if scaled else features
-    return Problem(Chain(lengths, 3), features, gold, temperature=1.0, lam=1.0, n_jobs=1)
+    return Problem(Chain(lengths, labels), features, gold, n_jobs=1, **settings)
+
+
+def crf(X, node=Dense, scaled=False):
+    return chains(X, node, scaled=scaled, temperature=1.0, lam=1.0)
+
+
+def test_dense_inputs_of_a_margin_that_vary_in_many_directions_take_whole_passes():
+    X = rows("even")
+    weak, strong = chains(X, labels=30, lam=1 / 30), chains(X, labels=30, lam=5.0)
+    assert choose(weak, 4).solver == ExcessiveGap(seed=4)
+    assert choose(strong).solver == BMRM()
+    assert "strong" in choose(strong).reason
+    for problem in (weak, strong):
+        assert "dense inputs that vary in many directions" in choose(problem).reason
+        result = minimize(problem, tol=0.0, rtol=0.02)
+        assert result.converged
+        other = minimize(problem, SequentialDual(), tol=0.0, rtol=0.02)
+        assert max(result.certificate.dual, other.certificate.dual) <= result.certificate.primal
+
+
+def test_other_dense_inputs_are_visited():
+    visited = (
+        chains(rows("one direction"), labels=30, lam=0.1),
+        chains(rows("zeros"), labels=30, lam=0.1),
+        chains(rows("even"), labels=3, lam=0.1),  # few weights at every position
+        Problem(Multiclass(120, 30), Dense(rows("even"), 30), [0] * 120, lam=0.1, n_jobs=1),  # single rows
+    )
+    for problem in visited:
+        assert isinstance(choose(problem).solver, SequentialDual)
 
 
 @pytest.mark.parametrize("scaled", [False, True])
