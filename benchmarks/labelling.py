@@ -34,7 +34,7 @@ def run() -> dict[str, Any]:
 def snakes(folder: Path) -> dict[str, Any]:
     """Share of right cells, of right snake cells, and of predictions that are proved to be the best."""
     data = np.load(folder / "snakes" / "snakes.npz")
-    train, test = (_grids(data, part) for part in ("train", "test"))
+    train, test = (grids(data, part) for part in ("train", "test"))
     m3n.GraphLabeler(lam=0.01, max_passes=2.0, tol=np.inf).fit(train[0][:5], train[1][:5])  # machine code is loaded
     labeler = m3n.GraphLabeler(lam=0.01, tol=0.0, rtol=0.02)
     seconds = _timed(lambda: labeler.fit(*train))
@@ -54,7 +54,7 @@ def snakes(folder: Path) -> dict[str, Any]:
     }
 
 
-def _grids(data: Any, part: str) -> tuple[list[Any], list[np.ndarray]]:
+def grids(data: Any, part: str) -> tuple[list[Any], list[np.ndarray]]:
     """Cells see the colours around them, edges those around both of their ends."""
     X, y, first = [], [], 0
     for height, width in data[f"shapes_{part}"].astype(int).tolist():
@@ -125,7 +125,7 @@ def _overlap(found: np.ndarray, gold: np.ndarray) -> float:
 
 def scene(folder: Path) -> dict[str, Any]:
     """Hamming loss in per cent, subset accuracy and time, at the best lam of a short list."""
-    (X, Y), (X_test, Y_test) = (_pictures(folder / "scene" / f"scene_{part}.tsv.gz") for part in ("train", "test"))
+    (X, Y), (X_test, Y_test) = (scene_pictures(folder / "scene" / f"scene_{part}.tsv.gz") for part in ("train", "test"))
     found: dict[str, Any] = {}
     for objective in ("crf", "margin"):
         for pairs in ("full", "tree", "none"):
@@ -144,7 +144,7 @@ def scene(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _pictures(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def scene_pictures(path: Path) -> tuple[np.ndarray, np.ndarray]:
     with gzip.open(path, "rt") as file:
         table = np.loadtxt(file, delimiter="\t")
     return table[:, 6:], table[:, :6].astype(int)
