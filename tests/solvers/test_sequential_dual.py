@@ -180,9 +180,11 @@ def test_no_sweeps_beyond_the_usual_ones_where_outputs_are_missing():
 
 
 def test_effort_grows_where_sweeps_have_something_left_to_close():
-    schedule = Schedule(passes=5, effort=2.0)
+    schedule = Schedule(passes=20, effort=2.0)
     assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=10, lagged=True).effort == 4.0
     assert schedule.judged(rise=0.0, gap=1.0, spread=0.01, n=10, lagged=True).effort == 1.0  # outputs are missing
+    late = Schedule(passes=1000, effort=2.0)
+    assert late.judged(rise=0.0, gap=1.0, spread=0.01, n=10, lagged=True).effort == 4.0  # that has lasted for too long
     assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=10, lagged=False).effort == 1.0  # for the first time
     assert schedule.judged(rise=0.5, gap=1.0, spread=0.5, n=10, lagged=True).effort == 1.0
     assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=5000, lagged=True).effort == 2.0  # 10,000 visits a sweep

@@ -23,7 +23,7 @@ SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in 
 DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
 LAGGING = 0.02  # of the gap: a dual value that grows less in a step hardly grows
 EFFORT, VISITS = (1.0, 100.0), 1e4  # so many times the usual sweeps at most, fewer where that is so many visits
-UNSOLVED = 0.2  # of the gap: a spread over cached outputs that more sweeps can close; what caches lack, they cannot
+UNSOLVED = 4.0  # over the passes so far, of the gap: a spread on cached outputs that asks for more sweeps
 ROUNDING = 1e-15
 
 
@@ -118,10 +118,10 @@ class Schedule:
         """After a pass, by how much D rose in the step: twice the effort where it lags for the second time.
 
         ``spread`` is the mean gap of examples over their cached outputs. Where it is small beside the gap, outputs are
-        missing, which only passes bring.
+        missing, which only passes bring; the longer that lasts, the smaller a spread is worth a trial.
         """
         lagging = rise < LAGGING * gap
-        grows = lagging and lagged and spread > UNSOLVED * gap
+        grows = lagging and lagged and spread * max(self.passes, 1) > UNSOLVED * gap
         effort = np.clip(self.effort * 2.0 if grows else self.effort / 2.0, 1.0, np.clip(VISITS / n, *EFFORT))
         return replace(self, lagging=lagging, effort=float(effort))
 
