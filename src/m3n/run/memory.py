@@ -7,9 +7,9 @@ the inputs written out as lists, which dense arrays are not yet. A few vectors o
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
+from m3n.features.gram import free_memory
 from m3n.problem import Objective, Problem
 from m3n.solvers import BY_NAME, Solver
 
@@ -36,7 +36,7 @@ def check_memory(problem: Objective, solver: Solver[Any]) -> None:
     needed = memory_of(problem, solver)
     if needed < SMALL:
         return
-    free = available_memory()
+    free = free_memory(unknown=float("inf"))
     if needed <= MUCH * free:
         return
     text = (
@@ -59,15 +59,6 @@ def memory_of(problem: Objective, solver: Solver[Any]) -> float:
     """
     array = problem.features.array if isinstance(problem, Problem) and solver.visits else None
     return solver.footprint(problem) + (0.0 if array is None else LISTED * array.size)
-
-
-def available_memory() -> float:
-    """Bytes that a further process can have; infinite where the system does not tell."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        return next(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        return float("inf")
 
 
 def _advice(problem: Objective, needed: float) -> str:
