@@ -35,7 +35,7 @@ def labelled(data):
 
 @pytest.fixture(scope="module", params=STRUCTURES)
 def fitted(request, hmm, labelled):
-    return m3n.WordAligner(structure=request.param, translations=hmm, rtol=0.0, n_jobs=1).fit(*labelled[0])
+    return m3n.WordAligner(structure=request.param, translations=hmm, n_jobs=1).fit(*labelled[0])
 
 
 def problem_of(aligner, X, y):
@@ -175,7 +175,7 @@ def test_solvers_agree(hmm, labelled):
 def test_matchings_have_no_crf(hmm, labelled):
     with pytest.raises(ValueError, match='take structure="chain" or "words"'):
         m3n.WordAligner(objective="crf", translations=hmm, n_jobs=1).fit(*labelled[0])
-    chain = m3n.WordAligner("chain", objective="crf", translations=hmm, rtol=0.0, n_jobs=1).fit(*labelled[0])
+    chain = m3n.WordAligner("chain", objective="crf", translations=hmm, n_jobs=1).fit(*labelled[0])
     assert chain.certificate_.gap <= 1e-3
 
 
