@@ -87,11 +87,12 @@ def crf(X, node=Dense, scaled=False):
 def test_dense_inputs_of_a_margin_that_vary_in_many_directions_take_whole_passes():
     X = rows("even")
     weak, strong = chains(X, labels=30, lam=1 / 30), chains(X, labels=30, lam=5.0)
-    assert choose(weak, 4).solver == ExcessiveGap(seed=4)
+    assert choose(weak, 4, rtol=0.01).solver == ExcessiveGap(seed=4)
+    assert isinstance(choose(weak, rtol=1e-5).solver, SequentialDual)  # its passes grow with the accuracy
     assert choose(strong).solver == BMRM()
     assert "strong" in choose(strong).reason
     for problem in (weak, strong):
-        assert "dense inputs that vary in many directions" in choose(problem).reason
+        assert "dense inputs that vary in many directions" in choose(problem, rtol=0.02).reason
         result = minimize(problem, tol=0.0, rtol=0.02)
         assert result.converged
         other = minimize(problem, SequentialDual(), tol=0.0, rtol=0.02)

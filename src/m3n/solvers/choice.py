@@ -74,14 +74,12 @@ from m3n.solvers.owl_qn import OWLQN
 from m3n.solvers.sequential_dual import SequentialDual
 from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 
-LOOSE = (
-    (0.6, 0.002),
-    (1.0, 0.01),
-    (2.0, 0.05),
-)  # pull up to, share of J(0) from: block Frank-Wolfe
+# block Frank-Wolfe: pull up to, and tolerance from, as a share of J(0)
+LOOSE = ((0.6, 0.002), (1.0, 0.01), (2.0, 0.05))
 MOST_BYTES = 1 << 31  # for the dual point of all examples
 LEAST, SLOPE = 0.35, 0.012  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the second
 LONG, MANY, STEEP = 2, 400, 3.5  # rows of an example, weights of a row, and the pull: see the table on dense inputs
+FINE = 0.002  # share of J(0) below which visits win: passes of ExcessiveGap grow like its root, measured down to 0.005
 FULL, DIRECTIONS = 0.5, 4.0  # share of numbers that are not zero, and directions: more, and L-BFGS is quick
 SAMPLE, POWER_STEPS = 2000, 4  # rows that are looked at for it, and steps of the power iteration
 SCALING = 0.8  # a pass on k threads is k^SCALING times as quick
@@ -125,8 +123,10 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
     if problem.temperature:
         return choose_smooth(problem, seed)
     slack = problem.rescale == "slack"
-    if not slack and _prefers_passes(problem):
-        return _choose_dense(problem, seed)
+    worst = float(problem.cost.worst().sum()) / problem.n  # J(0), or a bound on it where outputs are constrained
+    pull, share = _pull(problem), max(rtol, tol / max(worst, 1e-300))
+    if not slack and (pull <= STEEP or share >= FINE) and _prefers_passes(problem):
+        return _choose_dense(pull, seed)
     obstacle = _obstacle(problem)
     if obstacle:
         why = f"slack rescaling, and {obstacle}" if slack else obstacle
@@ -134,8 +134,6 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
     if slack:
         why = "slack rescaling: pairwise visits with sweeps over known outputs"
         return Choice(BlockFrankWolfe(move=Pairwise(), cache=PlaneCache(), seed=seed), why)
-    worst = float(problem.cost.worst().sum()) / problem.n  # J(0), or a bound on it where outputs are constrained
-    pull, share = _pull(problem), max(rtol, tol / max(worst, 1e-300))
     if any(pull <= most and share >= least for most, least in LOOSE):
         why = "strong regularisation and a loose tolerance: plain visits of single examples are cheapest"
         return Choice(BlockFrankWolfe(seed=seed), why)
@@ -151,10 +149,10 @@ def _prefers_passes(problem: Problem) -> bool:
     return X.shape[1] * int(np.prod(problem.structure.shapes[0][1:])) >= MANY and _even(problem)
 
 
-def _choose_dense(problem: Problem, seed: int) -> Choice:
+def _choose_dense(pull: float, seed: int) -> Choice:
     """The solver of a max-margin network by whole passes."""
     why = "dense inputs that vary in many directions, passes are products of matrices"
-    if _pull(problem) > STEEP:
+    if pull > STEEP:
         return Choice(ExcessiveGap(seed=seed), f"{why}: accelerated steps need the fewest")
     return Choice(BMRM(), f"{why}, and regularisation is strong: a few planes are enough")
 
