@@ -9,11 +9,13 @@ from m3n.features import Dense, Scaled, Sparse, Stack, chain_features
 from m3n.solvers import (
     BMRM,
     LBFGS,
+    OWLQN,
     BatchFrankWolfe,
     BlockFrankWolfe,
     DualAscent,
     ExcessiveGap,
     SequentialDual,
+    SparseDualAscent,
     choose,
 )
 from m3n.structures import Chain, Multiclass
@@ -115,6 +117,8 @@ def test_dense_inputs_of_a_crf_that_vary_in_many_directions_take_whole_passes(sc
     choice = choose(crf(rows("even"), scaled=scaled))
     assert choice.solver == LBFGS()
     assert "dense inputs that vary in many directions" in choice.reason
+    assert choose(chains(rows("even"), temperature=1.0, lam=0.1, l1=0.01)).solver == OWLQN()
+    assert isinstance(choose(chains(rows("zeros"), temperature=1.0, lam=0.1, l1=0.01)).solver, SparseDualAscent)
     for kind in ("one direction", "zeros"):
         assert isinstance(choose(crf(rows(kind), scaled=scaled)).solver, DualAscent)
     assert isinstance(choose(crf(rows("even"), lambda X, labels: Sparse(csr_array(X), labels))).solver, DualAscent)

@@ -184,6 +184,10 @@ def _choose_sparse(problem: Objective, seed: int) -> Choice:
     """The solver with an l1 penalty."""
     if not isinstance(problem, Problem):
         return Choice(OWLQN(), "an l1 penalty, and passes made elsewhere: OWL-QN asks for all examples at once")
+    if problem.temperature and problem.lam > 0.0 and _even(problem):
+        return Choice(
+            OWLQN(), "an l1 penalty, and dense inputs that vary in many directions: passes are quick, and few"
+        )
     obstacle = _smooth_obstacle(problem) if problem.temperature else ""
     if obstacle:
         return Choice(OWLQN(), f"an l1 penalty, and {obstacle}: OWL-QN asks for all at once")
