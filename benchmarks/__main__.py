@@ -15,6 +15,7 @@ from benchmarks import (
     command,
     contests,
     convergence,
+    defaults,
     earlier,
     graphs,
     growth,
@@ -47,6 +48,7 @@ SUITES = {
     "command": command.run,
     "serving": serving.run,
     "service": service.run,
+    "defaults": defaults.run,
     "earlier": earlier.run,
     "rivals": rivals.run,
 }
@@ -60,6 +62,7 @@ def main(arguments: list[str] | None = None) -> None:
         "rivals": partial(rivals.run, options, tuple(given.contest)),
         "earlier": partial(earlier.run, given.tree),
         "start": partial(start.run, given.tree, given.record),
+        "defaults": partial(defaults.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:
@@ -81,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("rivals")
     group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
     group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")
-    group.add_argument("--quick", action="store_true", help="a smoke run on little data")
+    group.add_argument("--quick", action="store_true", help="a smoke run on little data; defaults, too")
     group.add_argument("--repeats", type=int, default=3, help="rounds, of which the minimum counts (3)")
     group.add_argument("--limit", type=int, help="take the first sequences only")
     group.add_argument("--stop", type=float, default=1e-4, help="relative distance to the best J (1e-4)")

@@ -125,7 +125,7 @@ def _overlap(found: np.ndarray, gold: np.ndarray) -> float:
 
 def scene(folder: Path) -> dict[str, Any]:
     """Hamming loss in per cent, subset accuracy and time, at the best lam of a short list."""
-    (X, Y), (X_test, Y_test) = (_pictures(folder / "scene" / f"scene_{part}.tsv.gz") for part in ("train", "test"))
+    (X, Y), (X_test, Y_test) = (scene_pictures(folder / "scene" / f"scene_{part}.tsv.gz") for part in ("train", "test"))
     found: dict[str, Any] = {}
     for objective in ("crf", "margin"):
         for pairs in ("full", "tree", "none"):
@@ -144,7 +144,7 @@ def scene(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _pictures(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def scene_pictures(path: Path) -> tuple[np.ndarray, np.ndarray]:
     with gzip.open(path, "rt") as file:
         table = np.loadtxt(file, delimiter="\t")
     return table[:, 6:], table[:, :6].astype(int)

@@ -50,7 +50,7 @@ class Stopwatch:
 
 
 class Clock:
-    """Seconds, CPU seconds and peaks of memory of the phases of a run, memory before there are data, times of single calls."""
+    """Seconds, CPU seconds and peaks of memory of the phases of a run and before it, milliseconds of single calls."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 import m3n
 from m3n.io.model_file import ModelFileError
 
-SETTINGS = {"lam": 0.02, "tol": 1e-3, "n_jobs": 1}
+SETTINGS = {"lam": 0.02, "tol": 1e-3, "rtol": 0.0, "n_jobs": 1}
 
 
 @pytest.fixture(scope="module")

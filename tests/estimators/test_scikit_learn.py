@@ -24,7 +24,7 @@ from m3n.solvers.base import seed_of
 
 EXACT = {"objective": "crf", "solver": "lbfgs", "tol": 1e-14, "n_jobs": 1}
 NOT_TO_THE_BIT = (
-    "two fits of one objective agree to the certified gap, here 1e-3, not to seven digits; they do in the model of the "
+    "two fits of one objective agree to the certified gap, not to seven digits; they do in the model of the "
     "next case, whose tolerance is tighter"
 )
 MARGIN = m3n.MultilabelClassifier(n_jobs=1)

@@ -2,10 +2,23 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from m3n import Problem, SequenceTagger, minimize
-from m3n.solvers import BatchFrankWolfe, BlockFrankWolfe, SequentialDual, choose
-from m3n.structures import Multiclass
+from m3n.features import Dense, Scaled, Sparse, Stack, chain_features
+from m3n.solvers import (
+    BMRM,
+    LBFGS,
+    OWLQN,
+    BatchFrankWolfe,
+    BlockFrankWolfe,
+    DualAscent,
+    ExcessiveGap,
+    SequentialDual,
+    SparseDualAscent,
+    choose,
+)
+from m3n.structures import Chain, Multiclass
 from tests.solvers.template import lifted
 from tests.tiny import chain_problem, multiclass_problem
 
@@ -53,6 +66,63 @@ def test_a_max_oracle_is_enough():
     assert isinstance(choose(problem).solver, SequentialDual)
     assert isinstance(choose(lifted(problem)).solver, BatchFrankWolfe)
     assert minimize(problem, tol=1e-3).certificate.gap <= 1e-3
+
+
+def rows(kind, count=120, width=16):
+    """Inputs of tokens: numbers that vary in all directions, hardly beside their mean, or zeros for the most part."""
+    X = np.random.default_rng(0).normal(size=(count, width))
+    return {"even": X, "one direction": X + 3.0, "zeros": np.where(np.abs(X) > 1.0, X, 0.0)}[kind]
+
+
+def chains(X, node=Dense, labels=3, scaled=False, **settings):
+    lengths = [4] * (len(X) // 4)
+    gold = np.split(np.random.default_rng(1).integers(labels, size=len(X)), np.cumsum(lengths)[:-1])
+    features = chain_features(node(X, labels), labels)
+    features = Stack(*(Scaled(each, 2.0) for each in features.maps)) if scaled else features
+    return Problem(Chain(lengths, labels), features, gold, n_jobs=1, **settings)
+
+
+def crf(X, node=Dense, scaled=False):
+    return chains(X, node, scaled=scaled, temperature=1.0, lam=1.0)
+
+
+def test_dense_inputs_of_a_margin_that_vary_in_many_directions_take_whole_passes():
+    X = rows("even")
+    weak, strong = chains(X, labels=30, lam=1 / 30), chains(X, labels=30, lam=5.0)
+    assert choose(weak, 4, rtol=0.01).solver == ExcessiveGap(seed=4)
+    assert isinstance(choose(weak, rtol=1e-5).solver, SequentialDual)  # its passes grow with the accuracy
+    assert choose(strong).solver == BMRM()
+    assert "strong" in choose(strong).reason
+    for problem in (weak, strong):
+        assert "dense inputs that vary in many directions" in choose(problem, rtol=0.02).reason
+        result = minimize(problem, tol=0.0, rtol=0.02)
+        assert result.converged
+        other = minimize(problem, SequentialDual(), tol=0.0, rtol=0.02)
+        assert max(result.certificate.dual, other.certificate.dual) <= result.certificate.primal
+
+
+def test_other_dense_inputs_are_visited():
+    visited = (
+        chains(rows("one direction"), labels=30, lam=0.1),
+        chains(rows("zeros"), labels=30, lam=0.1),
+        chains(rows("even"), labels=3, lam=0.1),  # few weights at every position
+        Problem(Multiclass(120, 30), Dense(rows("even"), 30), [0] * 120, lam=0.1, n_jobs=1),  # single rows
+    )
+    for problem in visited:
+        assert isinstance(choose(problem).solver, SequentialDual)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_dense_inputs_of_a_crf_that_vary_in_many_directions_take_whole_passes(scaled):
+    choice = choose(crf(rows("even"), scaled=scaled))
+    assert choice.solver == LBFGS()
+    assert "dense inputs that vary in many directions" in choice.reason
+    assert choose(chains(rows("even"), temperature=1.0, lam=0.1, l1=0.01)).solver == OWLQN()
+    assert isinstance(choose(chains(rows("zeros"), temperature=1.0, lam=0.1, l1=0.01)).solver, SparseDualAscent)
+    for kind in ("one direction", "zeros"):
+        assert isinstance(choose(crf(rows(kind), scaled=scaled)).solver, DualAscent)
+    assert isinstance(choose(crf(rows("even"), lambda X, labels: Sparse(csr_array(X), labels))).solver, DualAscent)
+    assert isinstance(choose(crf(np.zeros((8, 2)))).solver, DualAscent)
 
 
 def test_the_user_named_a_solver():

@@ -4,11 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import random_array
 
 from m3n import Problem, minimize
-from m3n.features import Dense, Observed, chain_features, observed_pairs
+from m3n.features import Dense, Observed, Sparse, chain_features, observed_pairs
 from m3n.losses import NormalizedHamming
 from m3n.solvers import BlockFrankWolfe, SequentialDual
+from m3n.solvers.sequential_state import Schedule
 from m3n.solvers.working_sets import roomier
 from m3n.structures import Chain
 from tests.problem.test_blocks import edge_problem
@@ -163,6 +165,29 @@ def test_fewer_passes_than_block_frank_wolfe():
     )
     assert ours.certificate.gap <= 1e-2 * problem.worst_loss
     assert 3 * ours.trace[-1].passes < theirs.trace[-1].passes
+
+
+def test_no_sweeps_beyond_the_usual_ones_where_outputs_are_missing():
+    """Few sentences, many rare words: every pass finds better outputs, and sweeps over the known ones gain nothing."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(10, 30, size=20)
+    X = random_array((int(lengths.sum()), 2000), density=0.004, format="csr", rng=random)
+    gold = np.split(random.integers(6, size=X.shape[0]), np.cumsum(lengths)[:-1])
+    problem = Problem(Chain(lengths, 6), chain_features(Sparse(X, 6), 6), gold, lam=1.0 / 20, n_jobs=1)
+    result = minimize(problem, SequentialDual(), tol=0.0, rtol=0.05)
+    assert result.converged
+    assert result.state.schedule.swept <= 20 * result.state.schedule.passes  # 20 is the most of the usual ones
+
+
+def test_effort_grows_where_sweeps_have_something_left_to_close():
+    schedule = Schedule(passes=20, effort=2.0)
+    assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=10, lagged=True).effort == 4.0
+    assert schedule.judged(rise=0.0, gap=1.0, spread=0.01, n=10, lagged=True).effort == 1.0  # outputs are missing
+    late = Schedule(passes=1000, effort=2.0)
+    assert late.judged(rise=0.0, gap=1.0, spread=0.01, n=10, lagged=True).effort == 4.0  # that has lasted for too long
+    assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=10, lagged=False).effort == 1.0  # for the first time
+    assert schedule.judged(rise=0.5, gap=1.0, spread=0.5, n=10, lagged=True).effort == 1.0
+    assert schedule.judged(rise=0.0, gap=1.0, spread=0.5, n=5000, lagged=True).effort == 2.0  # 10,000 visits a sweep
 
 
 @pytest.mark.parametrize("settings", [{"proximity": -1.0}, {"sweeps": 0}, {"online": 0}])

@@ -152,7 +152,7 @@ def usual_settings(form: Form) -> dict[str, Any]:
     """
     if form is ALIGNMENTS:
         return {}
-    return {"tol": 0.0} if form.trees else {"tol": 0.0, "rtol": 0.05, "lam": "5/n"}
+    return {"tol": 0.0} if form.trees else {"tol": 0.0, "rtol": 0.01, "lam": "5/n"}
 
 
 def run(material: Material, wishes: Wishes) -> int:

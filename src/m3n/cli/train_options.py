@@ -97,7 +97,7 @@ L1 = Annotated[
 Rtol = Annotated[
     float | None,
     typer.Option(
-        rich_help_panel=END, min=0.0, help="The gap is this part of the objective. Default: 0.05; not trees, links."
+        rich_help_panel=END, min=0.0, help="The gap is this part of the objective. Default: 0.01; not trees, links."
     ),
 ]
 Tol = Annotated[float | None, typer.Option(rich_help_panel=END, help="The gap is this small.", min=0.0)]

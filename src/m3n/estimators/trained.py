@@ -45,6 +45,7 @@ from m3n.run.loop import Result, Status, minimize
 from m3n.solvers import Solver, resolve_solver
 from m3n.solvers.base import seed_of
 
+USUAL_RTOL = 0.01  # held-out scores stay within 0.1 of those at a tenth of it: docs/choosing.md
 # parameters in their places, between which estimators have their own
 TRAINING = (
     "objective", "solver", "lam", "tol", "loss", "max_passes", "max_seconds", "rtol", "n_jobs", "random_state",
@@ -75,7 +76,7 @@ class Trained(Declared, ABC):
         Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 1/n. The sum of sample weights, if there
         are any, takes the place of n.
     tol : float
-        Stop when the duality gap is at most this.
+        Stop when the duality gap is at most this, if that comes before ``rtol``.
     loss : {"hamming", "normalized_hamming"} or Loss
         Label loss of every objective but "crf": wrong labels, wrong labels / length, or an object of ``m3n.losses``,
         which may speak of labels by their names. Another one than the default is refused with "crf".
@@ -83,8 +84,10 @@ class Trained(Declared, ABC):
         Stop after so many passes over the data.
     max_seconds : float or None
         Stop after this much time; compilation does not count.
-    rtol : float
-        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``.
+    rtol : float or None
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``. None means 0.01
+        beside the usual ``tol``: no weights are better by more than 1 %. Beside another ``tol`` it means 0: whoever
+        names a gap gets that gap.
     n_jobs : int or None
         Threads; None takes every core.
     random_state : int, RandomState, Generator or None
@@ -161,7 +164,7 @@ class Trained(Declared, ABC):
     loss: str | losses.Loss = "hamming"
     max_passes: float | None = None
     max_seconds: float | None = None
-    rtol: float = 0.0
+    rtol: float | None = None
     n_jobs: int | None = None
     random_state: int | np.random.RandomState | np.random.Generator | None = 0
     verbose: bool = False
@@ -338,6 +341,12 @@ class Trained(Declared, ABC):
         """lam in units of 1/n, where none is given."""
         return self._strength
 
+    def _relative(self) -> float:
+        """rtol, or what its absence means."""
+        if self.rtol is not None:
+            return self.rtol
+        return USUAL_RTOL if self.tol == type(self).tol else 0.0
+
     def _known(self, examples: Examples, width: int) -> dict[str, Any]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
         params = {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
@@ -348,7 +357,7 @@ class Trained(Declared, ABC):
         """Where this fit begins."""
         if known is None or self._last is None:
             return Start(self.solver)
-        solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self.rtol).solver
+        solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self._relative()).solver
         return begin(self._last, known, problem, self.solver, solver)
 
     def _minimize(self, problem: Problem, start: Start | None = None, scale: float = 1.0) -> Result:
@@ -362,7 +371,7 @@ class Trained(Declared, ABC):
                 problem,
                 self.solver if earlier else start.solver,
                 tol=self.tol / scale,
-                rtol=self.rtol,
+                rtol=self._relative(),
                 seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
@@ -377,7 +386,7 @@ class Trained(Declared, ABC):
             from sklearn.exceptions import ConvergenceWarning
 
             text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, above tol={self.tol:g}"
-            text += f" and rtol={self.rtol:g} of the objective" if self.rtol else ""
+            text += f" and rtol={self._relative():g} of the objective" if self._relative() else ""
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=4)
         return result
 

@@ -74,6 +74,9 @@ class WordAligner(Trained):
     lam : float or None
         Weight of the regulariser lam/2 |w|^2 against the mean loss; None means 10/n. The sum of sample weights, if
         there are any, takes the place of n.
+    rtol : float
+        Stop when the duality gap is at most this part of the objective, if that comes before ``tol``. 0 leaves ``tol``
+        alone to decide: there are few labelled pairs, and every link counts.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class WordAligner(Trained):
     missed: float = 3.0
     spurious: float = 1.0
     possible: float = 0.0
+    rtol: float | None = 0.0
     translations: HMMAligner | Sequence[HMMAligner] | None = None
 
     null_coef_: np.ndarray = learnt("word attributes", 2, weights=True)

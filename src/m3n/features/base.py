@@ -153,6 +153,11 @@ class FeatureMap(ABC):
         return None
 
     @property
+    def array(self) -> np.ndarray | None:
+        """The dense array (rows, attributes) that its weights multiply, of several maps the first one's; or None."""
+        return None
+
+    @property
     def euclidean(self) -> bool:
         """Whether ``inner`` is the usual inner product, so that single weights have a meaning of their own."""
         return type(self).inner is FeatureMap.inner

@@ -238,10 +238,10 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
     return float(values[0]), float(values[-1])
 
 
-def free_memory() -> float:
-    """Bytes of memory that are free, as far as the system tells."""
+def free_memory(unknown: float = 4e9) -> float:
+    """Bytes of memory that are free, as far as the system tells; else so many."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
         return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
-        return 4e9
+        return unknown

@@ -67,6 +67,11 @@ class Dense(FeatureMap):
         widths = np.full(len(self.X), self.width)
         return SparseRows(pointers, np.nonzero(used)[1] * self.width, self.X[used], widths, (len(self.X),))
 
+    @property
+    def array(self) -> np.ndarray | None:
+        """X."""
+        return self.X
+
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
         return Dense(self.X[rows[0]], self.labels)
 
@@ -265,6 +270,11 @@ class Stack(InPlace):
     def light(self) -> bool:  # type: ignore[override]
         """Whether all of the maps are."""
         return all(m.light for m in self.maps)
+
+    @property
+    def array(self) -> np.ndarray | None:
+        """That of the first map."""
+        return self.maps[0].array
 
     @property
     def euclidean(self) -> bool:

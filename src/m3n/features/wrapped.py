@@ -56,6 +56,11 @@ class Wrapped(InPlace):
     map: FeatureMap
 
     @property
+    def array(self) -> np.ndarray | None:
+        """As the inner map."""
+        return self.map.array
+
+    @property
     def euclidean(self) -> bool:
         """As the inner map."""
         return self.map.euclidean

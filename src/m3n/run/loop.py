@@ -16,6 +16,7 @@ from m3n.packed.threads import single_threaded_blas
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate, Record
 from m3n.run.fingerprint import Fingerprint
+from m3n.run.memory import check_memory
 from m3n.run.steps import Interrupt, repeat
 from m3n.run.suitability import check_fit
 from m3n.solvers import Choice, Solver, resolve_solver
@@ -176,6 +177,7 @@ def minimize(
     expect(_kind(problem, solver))
     choice = resolve_solver(solver, seed, problem, tol, rtol)
     check_fit(problem, choice.solver)
+    check_memory(problem, choice.solver)
     if resume is not None and start is not None:
         raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
     passes, seconds = (np.inf if limit is None else limit for limit in (max_passes, max_seconds))

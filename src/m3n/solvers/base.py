@@ -132,6 +132,11 @@ class Solver(Generic[S]):
         able = self.oracles(problem.temperature) is not None and (isinstance(problem, Problem) or not self.visits)
         return kind and able and not self.missing(problem)
 
+    def footprint(self, problem: Any) -> float:
+        """Bytes that it keeps of all examples together, or in a number of vectors that grows; roughly, beforehand."""
+        del problem  # a few vectors are not worth a word
+        return 0.0
+
     def init(self, problem: Any) -> S:
         """The first state."""
         raise TypeError(f"{type(self).__name__} does not define init")
@@ -165,6 +170,11 @@ class FromWeights(Solver[S]):
     def restart(self, problem: Any, state: S) -> S:
         """The weights of the earlier run."""
         return self.start_at(problem, state.w)
+
+
+def parts_of_all(problem: Problem) -> float:
+    """How many scores the own theta of every example has, all together."""
+    return float(problem.structure.layout.lengths.sum())
 
 
 def copied(held: Held) -> Held:

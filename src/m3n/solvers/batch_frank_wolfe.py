@@ -114,6 +114,10 @@ class BatchFrankWolfe(Solver[BatchFrankWolfeState]):
         if self.share < 0 or (self.proximity is not None and not 0.0 <= self.proximity < np.inf):
             raise ValueError("proximity and share must not be negative or infinite")
 
+    def footprint(self, problem: Objective) -> float:
+        """Vectors of batches."""
+        return 8.0 * problem.dim * self._count(problem)
+
     def init(self, problem: Objective) -> BatchFrankWolfeState:
         """All weight on gold: u = 0, D = 0. No oracle call."""
         zero = np.zeros(problem.dim)

@@ -36,6 +36,8 @@ from m3n.solvers.base import HARD, Solver, UnknownPrimal, copied, with_room
 from m3n.solvers.forms import Spreads, Weights
 from m3n.solvers.working_sets import WorkingSets, dual_point, enlarged, gold_sets, nearer_gold
 
+OUTPUTS = 32  # of an example: one more in a pass, and room for twice as many
+
 
 class Order(Protocol):
     """In which order a pass visits the examples."""
@@ -169,6 +171,10 @@ class BlockFrankWolfe(Solver[BlockFrankWolfeState]):
     native = "duality_gap_estimate"
     rate = "R^2 / (lam eps)"
     exponent = -1.0
+
+    def footprint(self, problem: Problem) -> float:
+        """Lists of parts, of as many outputs per example as some dozens of passes find."""
+        return 4.0 * OUTPUTS * float(problem.structure.most_parts().max(initial=0)) * problem.n
 
     def init(self, problem: Problem) -> BlockFrankWolfeState:
         """All weight on gold: w = 0, D = 0. No oracle call."""

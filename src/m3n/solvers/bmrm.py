@@ -105,6 +105,10 @@ class BMRM(Solver[BMRMState]):
         at_least(0, patience=self.patience)
         at_least(3, most_planes=self.most_planes, why="one plane, a new one and a mixture")
 
+    def footprint(self, problem: Objective) -> float:
+        """Planes: a quarter of the most, as idle ones are forgotten."""
+        return 8.0 * problem.dim * self.most_planes / 4
+
     def init(self, problem: Objective) -> BMRMState:
         """The state after a pass at w = 0; before it the only plane is gold's, R >= 0."""
         zero = np.zeros(problem.dim)

@@ -41,7 +41,7 @@ import numpy as np
 
 from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
 from m3n.problem import Problem
-from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, parts_of_all
 from m3n.solvers.dual_points import check_potentials, dual_value, filled, gold_places, leaning, starts_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.workers import Pace, alone, dealt, few, room_to_move, visited, workers_for
@@ -148,6 +148,10 @@ class DualAscent(Solver[DualAscentState]):
     rate = "none: for CRFs only"
     rate_smooth = "log(1/eps) / lam"
     smooth_only = True
+
+    def footprint(self, problem: Problem) -> float:
+        """Potentials and marginals."""
+        return 16.0 * parts_of_all(problem)
 
     def init(self, problem: Problem) -> DualAscentState:
         """All but gold: one pass of the exp-oracle for its marginals."""

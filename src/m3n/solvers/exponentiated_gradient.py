@@ -59,7 +59,7 @@ import numpy as np
 
 from m3n.compiled.sweeps.exponentiated import Potentials, sweep
 from m3n.problem import Objective, Problem
-from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, at_least, copied
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, at_least, copied, parts_of_all
 from m3n.solvers.dual_points import Gibbs, check_potentials, dual_value, filled, leaning, starts_of
 from m3n.solvers.forms import Weights
 
@@ -153,6 +153,10 @@ class ExponentiatedGradient(Solver[ExponentiatedGradientState | OnlineState]):
     def any_prox(self) -> bool:  # type: ignore[override]
         """The online form keeps distributions of examples by their potentials."""
         return not self.online
+
+    def footprint(self, problem: Any) -> float:
+        """The online form: potentials and marginals."""
+        return 16.0 * parts_of_all(problem) if self.online else 0.0
 
     def init(self, problem: Any) -> ExponentiatedGradientState | OnlineState:
         """The starting distribution, and a step size that cannot fail."""

@@ -22,8 +22,9 @@ A step of the solver is one pass of the max-oracle:
   least ``LAZY`` times the mean spread of scores at their last visit.
 
 Where examples depend on one another so much that cached sweeps hardly raise D while the gap stays (few examples, or
-weights that are hardly regularised), twice as many of them come before a pass and before a move of z, up to ``EFFORT``;
-and every other pass asks at u of the best dual point, whose gap closes once the caches have the outputs that matter.
+weights that are hardly regularised), twice as many of them come before a pass and before a move of z, up to ``EFFORT``,
+as long as they leave a good part of the gap on the cached outputs themselves: if not, these lack outputs. And every
+other pass asks at u of the best dual point, whose gap closes once the caches have the outputs that matter.
 
 The dual value is D at the best mixture of alpha, of a running average of alpha (u is noisy where kappa >> lam) and of
 the best mixture before. All are feasible. u and the loss are computed anew from the caches at every step, so sums that
@@ -208,7 +209,8 @@ class _Round:
         margins, found, counts = problem.outputs(self.asked)
         self.primal = problem.lam / 2 * inner(problem, visits.listed, asked, asked) + float(margins.mean())
         rise, self.estimate = self.hull.value - before.dual, self.primal - self.hull.value
-        judged = self.schedule.judged(rise, self.estimate, problem.n, before.schedule.lagging)
+        spread, lagged = float(visits.gaps.mean()), before.schedule.lagging
+        judged = self.schedule.judged(rise, self.estimate, spread, problem.n, lagged)
         self.schedule = replace(judged, passes=passes + 1)
         if judged.lagging:  # alpha hardly moves any more: old iterates only hold the average back
             self.iterate = replace(self.iterate, averaged=0)

@@ -24,6 +24,7 @@ SWEEPS, MOST_SWEEPS = 6.0, (6, 20)  # cached sweeps per oracle pass: so many in 
 DEAR, FEW_SWEEPS = 0.05, 3  # oracle visits that cost nothing beside cached ones: few sweeps (a third off, OCR, cubic)
 LAGGING = 0.02  # of the gap: a dual value that grows less in a step hardly grows
 EFFORT, VISITS = (1.0, 100.0), 1e4  # so many times the usual sweeps at most, fewer where that is so many visits
+UNSOLVED = 4.0  # over the passes so far, of the gap: a spread on cached outputs that asks for more sweeps
 ROUNDING = 1e-15
 
 
@@ -114,11 +115,16 @@ class Schedule:
         # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
         return int(self.effort * min(most, 2**self.passes - 1, self.passes + 3)) if self.passes > 1 else 0
 
-    def judged(self, rise: float, gap: float, n: int, lagged: bool) -> Schedule:
-        """After a pass, by how much D rose in the step: twice the effort where it lags for the second time."""
+    def judged(self, rise: float, gap: float, spread: float, n: int, lagged: bool) -> Schedule:
+        """After a pass, by how much D rose in the step: twice the effort where it lags for the second time.
+
+        ``spread`` is the mean gap of examples over their cached outputs. Where it is small beside the gap, outputs are
+        missing, which only passes bring; the longer that lasts, the smaller a spread is worth a trial.
+        """
         lagging = rise < LAGGING * gap
-        grown = self.effort * 2.0 if lagging and lagged else self.effort / 2.0
-        return replace(self, lagging=lagging, effort=float(np.clip(grown, 1.0, np.clip(VISITS / n, *EFFORT))))
+        grows = lagging and lagged and spread * max(self.passes, 1) > UNSOLVED * gap
+        effort = np.clip(self.effort * 2.0 if grows else self.effort / 2.0, 1.0, np.clip(VISITS / n, *EFFORT))
+        return replace(self, lagging=lagging, effort=float(effort))
 
 
 @dataclass(frozen=True)

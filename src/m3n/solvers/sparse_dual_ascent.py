@@ -44,7 +44,7 @@ from m3n.compiled.maps.shrunk import Shrunk
 from m3n.compiled.sweeps.dual_ascent import Ascent
 from m3n.compiled.sweeps.visits import local_scores
 from m3n.problem import Problem
-from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal
+from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal, parts_of_all
 from m3n.solvers.dual_ascent import LEAN, Origin, advanced, ascended, begin, row_heats
 from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of, starts_of
 from m3n.solvers.forms import Weights, require
@@ -175,6 +175,10 @@ class SparseDualAscent(FromWeights[SparseDualAscentState]):
     rate_smooth = "log(1/eps) once the zeros are found"
     takes_l1 = True
     smooth_only = True
+
+    def footprint(self, problem: Problem) -> float:
+        """Potentials and marginals."""
+        return 16.0 * parts_of_all(problem)
 
     def init(self, problem: Problem) -> SparseDualAscentState:
         """All but gold: one pass of the exp-oracle for its marginals."""
