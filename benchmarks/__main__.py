@@ -30,6 +30,7 @@ from benchmarks import (
     service,
     serving,
     start,
+    threads,
 )
 from benchmarks.contest import Options
 
@@ -50,6 +51,7 @@ SUITES = {
     "service": service.run,
     "defaults": defaults.run,
     "earlier": earlier.run,
+    "threads": threads.run,
     "rivals": rivals.run,
 }
 

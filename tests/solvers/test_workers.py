@@ -23,6 +23,7 @@ def busy(monkeypatch):
     """Small problems are visited on several threads, too."""
     monkeypatch.setattr(workers, "LEAST_WORK", 0)
     monkeypatch.setattr(workers, "LEAST_VISITS", 2)
+    monkeypatch.setattr(Pace.__init__, "__defaults__", (8, workers.FIRST))  # all threads from the start
 
 
 @pytest.fixture(params=["compared", "told"])
@@ -61,10 +62,13 @@ def test_one_worker_visits_in_order():
 
 def test_the_pace_follows_from_what_was_lost():
     assert Pace(round=8).after(2, 0.97, 1.0).round == 16
-    assert Pace(round=workers.LONGEST).after(2, 1.0, 1.0).round == workers.LONGEST
+    longest = workers.LONGEST
+    assert Pace(round=longest).after(2, 1.0, 1.0) == Pace(4, longest // 2)
+    assert Pace(8, longest).after(4, 1.0, 1.0) == Pace(8, longest)  # there are no more threads
     assert Pace(round=8).after(2, 0.9, 1.0) == Pace(round=8)
-    assert Pace(round=8).after(4, 0.5, 1.0) == Pace(round=4)
-    assert Pace(round=1).after(4, -3.0, 1.0).workers == 2  # visits side by side did harm: fewer of them
+    assert Pace(4, 8).after(4, 0.5, 1.0) == Pace(4, 4)
+    assert Pace(8, 8).after(8, 0.9, 1.0) == Pace(8, 4)  # the more there are, the less may be lost
+    assert Pace(4, 1).after(4, -3.0, 1.0).workers == 2  # visits side by side did harm: fewer of them
     assert Pace(workers=1, round=1).after(1, 0.5, 1.0).workers == 1
     assert Pace(round=8).after(2, 0.0, 0.0) == Pace(round=8)
 
@@ -73,8 +77,8 @@ def test_little_work_is_done_on_one_thread(monkeypatch):
     assert workers_for(many(jobs=2), Pace(), "hard") == 1
     monkeypatch.setattr(workers, "LEAST_WORK", 0)
     monkeypatch.setattr(workers, "LEAST_VISITS", 2)
-    assert workers_for(many(jobs=2), Pace(), "hard") == 2
-    assert workers_for(many(jobs=100), Pace(), "hard") == 20
+    assert workers_for(many(jobs=8), Pace(), "hard") == 2
+    assert workers_for(many(jobs=100), Pace(64), "hard") == 20
     assert workers_for(many(jobs=8), Pace(workers=3), "hard") == 3
 
 

@@ -178,7 +178,7 @@ class _Round:
         for number in range(count):
             chosen = np.flatnonzero(gaps > LAZY * gaps.mean()) if number % 4 else everyone
             order = self.random.permutation(chosen)
-            scored = self.visits.cached(order, before.passes, self.scale, measured=number == 0)
+            scored = self.visits.cached(order, before.passes, self.scale)
             parts = scored if len(chosen) == self.problem.n else parts
             if (before.swept + number + 1) % before.between_moves == 0:
                 self._move()

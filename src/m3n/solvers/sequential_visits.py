@@ -99,18 +99,27 @@ class Visits:
             if at < len(order):
                 self.caches = roomier(self.caches, 2 * blocks.gold.shape[1])
 
-    def cached(self, order: np.ndarray, stamp: int, scale: float, measured: bool) -> float:
+    def cached(self, order: np.ndarray, stamp: int, scale: float) -> float:
         """Visits without a call of the oracle; parts that one of them scored on average.
 
-        If ``measured``, the pace adapts to how much D rises, which costs a product of vectors or two.
+        More than two threads may do harm: then nothing has happened, but the pace is another.
         """
-        before = self._value(scale) if measured and len(self.vectors) > 1 else None
+        several = len(self.vectors) > 1
+        before = self._value(scale) if several else None
+        kept = (self.caches.alpha.copy(), self.vectors[0].copy(), self.loss) if several else None
         workers = self._workers(self._lengths()[order] + VISIT)
         given = self.blocks.rows, self.caches, order, stamp, scale
         calls = [(*given, w, self.gaps, worker) for w, worker in zip(self.vectors, workers, strict=True)]
         found = visited(sweep, calls, workers)
         self._add_up(found, scale, before)
+        if before is not None and kept is not None and self._value(scale) < before:
+            self._go_back(*kept)
         return sum(sums.parts for sums in found) / max(len(order), 1)
+
+    def _go_back(self, alpha: np.ndarray, w: np.ndarray, loss: float) -> None:
+        self.caches.alpha[:], self.loss = alpha, loss
+        for vector in self.vectors:
+            vector[:] = w
 
     def learn(self, found: np.ndarray, counts: np.ndarray, stamp: int) -> None:
         """Answers of the oracle for all examples join the caches."""

@@ -23,8 +23,11 @@ LEAST_WORK = 1 << 17  # parts of all examples: less is done before a second thre
 LEAST_VISITS = 64  # of a sweep, for every worker
 EVERYBODY = 1 << 62  # more arrivals than anyone waits for
 SMALL = 1 << 14  # weights that are compared as a whole
-FIRST, LONGEST = 8, 128  # visits of every worker in a round, at first and at most
-GOOD, BAD = 0.95, 0.8  # rise of D, as a share of what the visits expected
+FIRST, LONGEST = 8, 64  # visits of every worker in a round, at first and at most
+LITTLE, MUCH = (
+    0.1,
+    0.4,
+)  # of the rise that visits expected may be lost, divided by their workers: more of them, more harm
 
 
 @dataclass(frozen=True)
@@ -34,21 +37,26 @@ class Pace:
     Attributes
     ----------
     workers : int
-        Threads at most; 0 stands for all that there are.
+        Threads at most. Two do no harm; there are more as long as long rounds lose little.
     round : int
         Visits of every worker between two meetings.
     """
 
-    workers: int = 0
+    workers: int = 2
     round: int = FIRST
 
     def after(self, workers: int, risen: float, expected: float) -> Pace:
         """What to do next, when D rose by ``risen`` and the visits of so many workers, each alone, expected more."""
-        if workers == 1 or expected <= 0.0 or BAD * expected <= risen <= GOOD * expected:
+        if workers == 1 or expected <= 0.0:
             return self
-        if risen > BAD * expected:
-            return Pace(self.workers, min(2 * self.round, LONGEST))
-        return Pace(self.workers, self.round // 2) if self.round > 1 else Pace(max(workers // 2, 1))
+        lost = workers * (1.0 - risen / expected)
+        if lost < LITTLE and self.round < LONGEST:
+            return Pace(self.workers, 2 * self.round)
+        if lost < LITTLE and workers == self.workers:
+            return Pace(2 * workers, self.round // 2)
+        if lost > MUCH:
+            return Pace(self.workers, self.round // 2) if self.round > 1 else Pace(max(workers // 2, 1))
+        return self
 
 
 def workers_for(problem: Problem, pace: Pace, asks: str) -> int:
@@ -68,7 +76,7 @@ def workers_for(problem: Problem, pace: Pace, asks: str) -> int:
         return 1
     if not blocks.compiles(asks):
         return 1
-    return max(min(count, pace.workers or count), 1)
+    return max(min(count, pace.workers), 1)
 
 
 def few(dim: int) -> bool:
