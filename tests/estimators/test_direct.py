@@ -1,7 +1,6 @@
 """Labels and scores straight from attributes are those of the general way, that of ``fixed=`` with no fixed label."""
 
 import threading
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -33,10 +32,14 @@ def check_scores(tagger, X, small):
     free, near = [None] * len(X), 1e-12 if tagger.observed_only or tagger.templates is None else 0.0
     for own, general in zip(tagger.predict_marginals(X), tagger.predict_marginals(X, fixed=free), strict=True):
         np.testing.assert_allclose(own, general, rtol=near, atol=0.0)
-    own, general = (tagger.predict_k_best(X, 2, probabilities=True, fixed=fixed) for fixed in (None, free))
-    for (labels, *numbers), (expected, *right) in zip(chain(*own), chain(*general), strict=True):
-        assert labels == expected
-        np.testing.assert_allclose(numbers, right, rtol=near, atol=near)
+    own = tagger.predict_k_best(X, 2, probabilities=True)
+    for found, known in zip(own, tagger.predict_k_best(X, 3, probabilities=True, fixed=free), strict=True):
+        for (labels, *numbers), (expected, *right) in zip(found, known, strict=False):
+            np.testing.assert_allclose(numbers, right, rtol=near, atol=near)
+            # equal tokens change places for the same score; rounding says which is first
+            ties = [other for other, score, _ in known if np.isclose(score, right[0], rtol=1e-12, atol=0.0)]
+            assert labels in (ties or [expected])
+        assert len(found) == min(2, len(known))
 
 
 @pytest.mark.parametrize("dicts", [True, False])

@@ -122,7 +122,7 @@ class SequenceTagger(SequenceModel, Calibrated):
     >>> tagger = m3n.SequenceTagger().fit(X, y)
     >>> tagger.predict([[["word=the"], ["word=dogs"], ["word=bark"]]])
     [['D', 'N', 'V']]
-    >>> tagger.certificate_.gap <= 1e-3
+    >>> tagger.certificate_.gap <= 0.01 * tagger.certificate_.primal
     True
     """
 
