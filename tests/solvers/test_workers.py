@@ -1,12 +1,14 @@
 """Sweeps on several threads: every visit once, the same in every run, states as true as those of one thread."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from m3n import minimize
 from m3n.compiled.sweeps.meetings import meet
 from m3n.solvers import DualAscent, SequentialDual, SparseDualAscent, workers
-from m3n.solvers.forms import check_state
+from m3n.solvers.forms import BadState, check_state
 from m3n.solvers.workers import Pace, alone, dealt, room_to_move, visited, workers_for
 from tests.solvers.test_sequential_dual import differences
 from tests.tiny import Enumerated, chain_problem, iterates
@@ -71,6 +73,15 @@ def test_the_pace_follows_from_what_was_lost():
     assert Pace(4, 1).after(4, -3.0, 1.0).workers == 2  # visits side by side did harm: fewer of them
     assert Pace(workers=1, round=1).after(1, 0.5, 1.0).workers == 1
     assert Pace(round=8).after(2, 0.0, 0.0) == Pace(round=8)
+
+
+@pytest.mark.parametrize("pace", [Pace(0), Pace(2, 0), Pace(2, -1), Pace(2, 1 << 40)])
+def test_a_pace_from_a_file_is_checked(pace):
+    problem = many()
+    state = SequentialDual().init(problem)
+    check_state(problem, SequentialDual(), state)
+    with pytest.raises(BadState, match="no run has Pace"):
+        check_state(problem, SequentialDual(), replace(state, pace=pace))
 
 
 def test_little_work_is_done_on_one_thread(monkeypatch):

@@ -16,6 +16,7 @@ from m3n.compiled.sweeps.meetings import Moved, Worker
 from m3n.compiled.sweeps.visits import MapRows
 from m3n.packed import together
 from m3n.problem import Problem
+from m3n.solvers.forms import require
 
 T = TypeVar("T")
 
@@ -24,10 +25,7 @@ LEAST_VISITS = 64  # of a sweep, for every worker
 EVERYBODY = 1 << 62  # more arrivals than anyone waits for
 SMALL = 1 << 14  # weights that are compared as a whole
 FIRST, LONGEST = 8, 64  # visits of every worker in a round, at first and at most
-LITTLE, MUCH = (
-    0.1,
-    0.4,
-)  # of the rise that visits expected may be lost, divided by their workers: more of them, more harm
+LITTLE, MUCH = 0.1, 0.4  # of the expected rise may be lost, divided by the workers: more of them do more harm
 
 
 @dataclass(frozen=True)
@@ -44,6 +42,10 @@ class Pace:
 
     workers: int = 2
     round: int = FIRST
+
+    def check(self, problem: Problem) -> None:
+        """Refuse numbers that no run can have."""
+        require(self.workers >= 1 and 1 <= self.round <= LONGEST, f"no run has {self}")
 
     def after(self, workers: int, risen: float, expected: float) -> Pace:
         """What to do next, when D rose by ``risen`` and the visits of so many workers, each alone, expected more."""
