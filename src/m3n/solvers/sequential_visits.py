@@ -127,7 +127,9 @@ class Visits:
         lists = blocks.gold_counts + counts
         lanes = self._lanes(lists)
         while lanes:
-            views, start = self._stretches([int(lists[low:high].sum()) for low, high in lanes])
+            free = len(self.caches.parts) - int(self.caches.size[0])  # enough for one thread, who can ask for more
+            needs = [int(lists[low:high].sum()) for low, high in lanes] if len(lanes) > 1 else [free]
+            views, start = self._stretches(needs)
             given, changed = (blocks.gold, blocks.gold_counts), (stamp, found, counts)
             calls = [
                 (blocks.rows, blocks.costs, view, NOBODY, *given, *lane, *changed, zeros)
@@ -137,7 +139,7 @@ class Visits:
             self._close_up(views, start)
             lanes = [(end, high) for end, (_, high) in zip(ends, lanes, strict=True) if end < high]
             if lanes:
-                self.caches = roomier(self.caches, 0)
+                self.caches = roomier(self.caches, 2 * blocks.gold.shape[1])
 
     def settle(self) -> np.ndarray:
         """u and the loss from the caches alone: sums that visits keep would drift. The iterate must be set anew."""
