@@ -100,7 +100,9 @@ class Memory:
         steps, self.steps = self.steps + 1, -1
         workers, before = workers_for(problem, self.pace, "soft"), self.dual(problem)
         vectors = [self.w, *(self.w.copy() for _ in range(1, workers))]
-        expected = ascended(problem, self.point, order, problem.lam, steps, vectors, vectors, self.pace)
+        expected = ascended(
+            problem, self.point, order, lam=problem.lam, turn=steps, weights=vectors, vectors=vectors, pace=self.pace
+        )
         self.pace = self.pace.after(workers, self.dual(problem) - before, expected)
         self.steps = steps
 
@@ -199,6 +201,7 @@ def ascended(
     problem: Problem,
     point: Ascent,
     order: np.ndarray,
+    *,
     lam: float,
     turn: int,
     weights: Sequence[Any],

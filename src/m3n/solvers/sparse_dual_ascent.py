@@ -106,7 +106,9 @@ class SparseMemory:
         workers = workers_for(problem, self.pace, "soft")
         vectors = [self.u, *(self.u.copy() for _ in range(1, workers))]
         weights = [Shrunk(u, threshold) for u in vectors]
-        expected = ascended(problem, self.point, order, strength, steps - 1, weights, vectors, self.pace)
+        expected = ascended(
+            problem, self.point, order, lam=strength, turn=steps - 1, weights=weights, vectors=vectors, pace=self.pace
+        )
         self.pace = self.pace.after(workers, self._value(problem) - before, expected)
         self._move(problem, max(SHRINK * self.kappa, self.least))
         self.steps = steps
