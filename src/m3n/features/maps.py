@@ -118,7 +118,7 @@ class Sparse(InPlace):
         return SparseRows(self.X.indptr, runs, self.X.data, np.full(count, self.width), (count,))
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        return Sparse(self.X[rows[0]], self.labels)
+        return Sparse(_chosen(self.X, rows[0]), self.labels)
 
     def _columns(self, threads: Threads) -> np.ndarray:
         """Where the entries of every row begin that belong to a thread's range of columns, and end; found once."""
@@ -138,6 +138,18 @@ def _narrow(X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     if X.indices.dtype == np.int32 or max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X
     return scipy.sparse.csr_array((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
+def _chosen(X: scipy.sparse.csr_array, rows: Selection) -> scipy.sparse.csr_array:
+    """Some rows; those of a range without a copy."""
+    if not isinstance(rows, slice) or rows.indices(X.shape[0])[2] != 1:
+        return X[rows]
+    low, high, _ = rows.indices(X.shape[0])
+    begin, end = int(X.indptr[low]), int(X.indptr[max(low, high)])
+    own = X.data[begin:end], X.indices[begin:end], X.indptr[low : max(low, high) + 1] - begin
+    chosen = scipy.sparse.csr_array(own, shape=(max(high - low, 0), X.shape[1]))
+    chosen.has_sorted_indices = True  # as in all of X
+    return chosen
 
 
 class NoFeatures(FeatureMap):

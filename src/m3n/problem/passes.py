@@ -44,6 +44,11 @@ class Answer:
     loss: float
     offset: float
 
+    @classmethod
+    def of_gibbs(cls, value: float, vector: np.ndarray, loss: float, *, heat: float, energy: float) -> Answer:
+        """The answer of an exp-oracle: ``heat`` is T/mu, ``energy`` the expected ``loss_scale * ell - <w, psi>``."""
+        return cls(value, vector, loss, loss + heat * (value - energy) if heat else loss)
+
     def __add__(self, other: Answer) -> Answer:
         """The answer for the examples of both."""
         return Answer(
@@ -81,14 +86,17 @@ class Pass(Protocol):
     def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
         """Exp-oracle, or the structure's own smoothed oracle, at temperature mu, summed up."""
 
-    def margins(self, w: np.ndarray) -> np.ndarray:
-        """max_y { ell_i(y) - <w, psi_i(y)> } (or the product) of every example (n,), times its weight.
+    def value(self, w: np.ndarray) -> float:
+        """1/n sum_i max_y { ell_i(y) - <w, psi_i(y)> } (or of the product), every example times its weight.
 
         At a positive temperature T log sum_y exp(./T) takes the place of the maximum.
         """
 
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The margins, and the best outputs as lists of parts, see ``Structure.local_parts``: (n, most) and (n,)."""
+        """What every example adds to the value, times n, and the best outputs as lists of parts.
+
+        See ``Structure.local_parts``: (n,), (n, most) and (n,).
+        """
 
     def over(self, examples: Examples) -> Pass:
         """The same over some of its examples, prepared for many calls."""
@@ -143,29 +151,41 @@ class ThreadedPass:
 
     def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
         """Max-oracle, summed up."""
-        theta, gold = self._theta(w, loss_scale)
-        values, outputs = self.structure.hard(theta, self.threads)
-        parts = self.structure.encode(outputs, out=self.buffer, **self.weighing)
-        value, vector, loss = self._answer(w, values, gold, parts)
+        vector = np.zeros(self.dim)
+        value, loss = self.add_hard(w, vector, loss_scale)
         return Answer(value, vector, loss, loss)
 
     def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
         """Exp-oracle at temperature mu, summed up."""
+        vector = np.zeros(self.dim)
+        value, loss = self.add_soft(w, vector, mu, loss_scale)
+        score = self.features.inner(w, vector) if self.temperature else 0.0
+        return Answer.of_gibbs(value, vector, loss, heat=self.temperature / mu, energy=loss_scale * loss - score)
+
+    def add_hard(self, w: np.ndarray, vector: np.ndarray, loss_scale: float = 1.0) -> tuple[float, float]:
+        """Max-oracle: value and loss of its answer, whose vector is added to another one."""
+        theta, gold = self._theta(w, loss_scale)
+        values, outputs = self.structure.hard(theta, self.threads)
+        parts = self.structure.encode(outputs, out=self.buffer, **self.weighing)
+        return self._add(w, values, gold, parts, vector)
+
+    def add_soft(self, w: np.ndarray, vector: np.ndarray, mu: float, loss_scale: float = 1.0) -> tuple[float, float]:
+        """The same of the exp-oracle at temperature mu."""
         theta, gold = self._theta(w, loss_scale)
         values, marginals = self.structure.soft(theta, mu, self.threads, **self.weighing)
-        value, vector, loss = self._answer(w, values, gold, marginals)
-        heat, entropy = self.temperature, 0.0
-        if heat:
-            entropy = (value - loss_scale * loss + self.features.inner(w, vector)) / mu
-        return Answer(value, vector, loss, loss + heat * entropy)
+        return self._add(w, values, gold, marginals, vector)
 
     def outputs(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Margins and lists of parts of the max-oracle's outputs."""
         margins, outputs = self._best(w)
         return margins, *self.structure.local_parts(outputs)
 
+    def value(self, w: np.ndarray) -> float:
+        """What the max-oracle attains, or the exp-oracle at the temperature, summed up."""
+        return float(self.margins(w).sum()) / self.total
+
     def margins(self, w: np.ndarray) -> np.ndarray:
-        """What the max-oracle attains, or the exp-oracle at the temperature.
+        """The same example by example, times their weights.
 
         Without sums over the examples no buffer for all of them is needed: they come a part at a time.
         """
@@ -209,18 +229,14 @@ class ThreadedPass:
         self.cost.add_to(theta, loss_scale, self.threads)
         return theta, self.structure.score(theta, self.gold, self.threads)
 
-    def _answer(
-        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts
-    ) -> tuple[float, np.ndarray, float]:
+    def _add(
+        self, w: np.ndarray, values: np.ndarray, gold: np.ndarray, parts: Parts, vector: np.ndarray
+    ) -> tuple[float, float]:
         _check_finite(values, w)
         loss, total = self.cost.expected(parts, self.threads, self.weights), self.total
         self.structure.subtract(self.gold, parts, self.threads, **self.weighing)
-        return float(self._weighted(values - gold).sum()) / total, self._vector(parts), loss / total
-
-    def _vector(self, parts: Parts) -> np.ndarray:
-        vector = np.zeros(self.dim)
-        self.features.add_adjoint(parts, -1 / self.total, vector, self.threads)
-        return vector
+        self.features.add_adjoint(parts, -1 / total, vector, self.threads)
+        return float(self._weighted(values - gold).sum()) / total, loss / total
 
     def _weighted(self, margins: np.ndarray) -> np.ndarray:
         return margins if self.weights is None else self.weights * margins
@@ -237,17 +253,17 @@ class SlackPass(ThreadedPass):
         """The max-oracle, if there is one."""
         return self.structure.oracles & {"hard"}
 
-    def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
-        """Max-oracle, summed up."""
+    def add_hard(self, w: np.ndarray, vector: np.ndarray, loss_scale: float = 1.0) -> tuple[float, float]:
+        """Max-oracle: value and loss of its answer, whose vector is added to another one."""
         if loss_scale != 1.0:
             raise ValueError(f"slack rescaling has no other scale of the loss than 1, got {loss_scale=}")
         values, outputs, losses = self._products(w)
         parts = self.structure.encode(outputs, out=self.buffer, weights=losses)
         self.structure.subtract(self.gold, parts, self.threads, weights=losses)
-        loss = float(losses.sum()) / self.total
-        return Answer(float(values.sum()) / self.total, self._vector(parts), loss, loss)
+        self.features.add_adjoint(parts, -1 / self.total, vector, self.threads)
+        return float(values.sum()) / self.total, float(losses.sum()) / self.total
 
-    def soft(self, w: np.ndarray, mu: float, loss_scale: float = 1.0) -> Answer:
+    def add_soft(self, w: np.ndarray, vector: np.ndarray, mu: float, loss_scale: float = 1.0) -> tuple[float, float]:
         """There is none."""
         raise TypeError(
             "slack rescaling has no exp-oracle: ell(y) multiplies the score of the whole output, so the Gibbs "

@@ -204,7 +204,7 @@ class Objective:
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
         self.count(**{"soft" if self.temperature else "hard": self.n})
-        return self.penalty(w) + float(self.whole.margins(w).sum()) / self.n
+        return self.penalty(w) + self.whole.value(w)
 
     def penalty(self, w: np.ndarray) -> float:
         """lam/2 |w|^2 + l1 |w|_1."""
@@ -303,8 +303,8 @@ class Problem(Objective):
         self.structure = structure
         self.features = features
         self._begin(structure.n, features.dim, float(temperature), Threads(n_jobs))
-        count, self.weights = _weights(sample_weight, self.n)
-        self._set_strength(1.0 / count if lam is None else lam, l1)
+        self.weight_sum, self.weights = _weights(sample_weight, self.n)
+        self._set_strength(1.0 / self.weight_sum if lam is None else lam, l1)
         self.rescale = _check_rescale(rescale, self.temperature)
         self.name, self.relaxed = type(structure).__name__, structure.relaxed
         self.gold = structure.pack(y)
