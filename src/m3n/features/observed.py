@@ -89,6 +89,7 @@ class Observed(InPlace):
         self.columns = np.full(self.dim, -1, np.int32)
         self.columns[self._weight] = self.pairs.indices
         self.alive = self.columns >= 0
+        self._padding = np.flatnonzero(~self.alive)
         last = (begins + counts - 1)[~wide & (counts > 0)]
         self.columns[last] = ~self.columns[last]  # lists end there
         return begins
@@ -99,21 +100,24 @@ class Observed(InPlace):
         return out
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
-        flat = self._flat(parts[0])
+        flat, lanes = self._flat(parts[0]), threads.lanes(self.pointers)
+        if len(lanes) == 1:
+            add_adjoint(*lanes[0], *self._entries, flat, scale, out)
+            out[self._padding] = 0.0
+            return
 
         def lane(low: int, high: int) -> np.ndarray:
             vector = np.zeros(self.dim)
-            add_adjoint(low, high, *self._entries, flat, vector)
+            add_adjoint(low, high, *self._entries, flat, scale, vector)
             return vector
 
         def join(low: int, high: int) -> None:
             total = vectors[0][low:high]
             for vector in vectors[1:]:
                 total += vector[low:high]
-            total *= scale
             np.add(out[low:high], total, out=out[low:high], where=self.alive[low:high])
 
-        vectors = threads.run(lane, threads.lanes(self.pointers))
+        vectors = threads.run(lane, lanes)
         threads.run(join, threads.rows(self.dim) if vectors else [])
 
     def norms(self) -> Parts:

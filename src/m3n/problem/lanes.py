@@ -16,7 +16,7 @@ from m3n.packed.ragged import batches
 from m3n.problem.passes import Answer, ThreadedPass
 from m3n.problem.sources import Source, Stretch
 
-PIECE = 1 << 19  # scores of a piece, 4 MB
+PIECE = 1 << 20  # scores of a piece, 8 MB
 HEAVY = 1 << 23  # the same where pieces cost copies
 
 
@@ -90,7 +90,7 @@ class Lane:
 
     def value(self, w: np.ndarray, chosen: np.ndarray | None = None) -> float:
         """What the examples add to the value of a pass."""
-        return sum(piece.value(w) for piece in self._pieces(chosen))
+        return sum(part.value(w) for part in (self.passes() if chosen is None else self._pieces(chosen)))
 
     def outputs(
         self, w: np.ndarray, chosen: np.ndarray | None = None

@@ -25,14 +25,14 @@ def scores(low, high, pointers, lists, runs, data, columns, w, out):
 
 
 @compiled
-def add_adjoint(low, high, pointers, lists, runs, data, columns, parts, out):
-    """out += the adjoint of rows low..high-1; padding is filled like the rest, for the caller to clear."""
+def add_adjoint(low, high, pointers, lists, runs, data, columns, parts, scale, out):
+    """out += scale * the adjoint of rows low..high-1; padding is filled like the rest, for the caller to clear."""
     flat, width, no_padding = parts.reshape(-1), parts.shape[1], columns[:0]
     for first in range(low, high, ROWS):
         stop, at = min(first + ROWS, high), first * width
         ask(pointers, lists, runs, first, stop, columns, out)
-        add_runs(pointers, lists, runs, data, first, stop, flat, at, width, 1.0, no_padding, out)
-        add_lists(pointers, lists, runs, data, first, stop, flat, at, width, 1.0, columns, out)
+        add_runs(pointers, lists, runs, data, first, stop, flat, at, width, scale, no_padding, out)
+        add_lists(pointers, lists, runs, data, first, stop, flat, at, width, scale, columns, out)
 
 
 @compiled
