@@ -25,15 +25,16 @@ RANKS = {
     "problem": 3,
     "checks": 4,
     "solvers": 4,
-    "run": 5,
-    "callbacks": 6,
-    "checkpoint": 6,
-    "comparison": 6,
-    "estimators": 7,
-    "reports": 8,
-    "compat": 9,  # other programmes' interfaces and models
-    "cli": 10,
-    "__main__": 11,
+    "cluster": 5,  # where passes run
+    "run": 6,
+    "callbacks": 7,
+    "checkpoint": 7,
+    "comparison": 7,
+    "estimators": 8,
+    "reports": 9,
+    "compat": 10,  # other programmes' interfaces and models
+    "cli": 11,
+    "__main__": 12,
 }
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         solvers,
         structures,
     )
+    from m3n.cluster import Local, Ray
     from m3n.comparison import Comparison, compare
     from m3n.estimators import (
         ConstituencyParser,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         grid_graph,
         load,
     )
-    from m3n.problem import Answer, Problem
+    from m3n.problem import Answer, EngineLost, Problem
     from m3n.reports import report
     from m3n.run.certificate import Certificate, Record
     from m3n.run.loop import BrokenOracle, Result, Snapshot, Status, minimize
@@ -53,13 +54,16 @@ _HOME = {
     "Comparison": "m3n.comparison",
     "ConstituencyParser": "m3n.estimators",
     "DependencyParser": "m3n.estimators",
+    "EngineLost": "m3n.problem",
     "GraphLabeler": "m3n.estimators",
     "HMMAligner": "m3n.estimators",
+    "Local": "m3n.cluster",
     "MissingOracle": "m3n.run.suitability",
     "MultilabelClassifier": "m3n.estimators",
     "Path": "m3n.run.paths",
     "PathPoint": "m3n.run.paths",
     "Problem": "m3n.problem",
+    "Ray": "m3n.cluster",
     "Record": "m3n.run.certificate",
     "Result": "m3n.run.loop",
     "SaddlePoint": "m3n.run.saddle",
@@ -86,8 +90,8 @@ _MODULES = (
 )  # fmt: skip
 
 __all__ = [
-    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "GraphLabeler",
-    "HMMAligner", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Record", "Result",
+    "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "EngineLost",
+    "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Ray", "Record", "Result",
     "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
     "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks", "compare", "compat",
     "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path",

@@ -272,6 +272,9 @@ class Problem(Objective):
         Threads of a pass; None takes every core.
     l1 : float
         Weight of the penalty l1 |w|_1, which makes weights exactly zero, for CRFs.
+    backend : {"threads", "ray"}, Backend or None
+        Where ``minimize`` and ``path`` make passes: None means threads of this process, "ray" workers of a Ray cluster,
+        ``m3n.Ray(...)`` says which.
 
     Attributes
     ----------
@@ -292,6 +295,7 @@ class Problem(Objective):
         rescale: str = "margin",
         n_jobs: int | None = None,
         l1: float = 0.0,
+        backend: Any = None,
     ):
         if features.shapes != structure.shapes:
             raise ValueError(
@@ -300,8 +304,7 @@ class Problem(Objective):
             )
         if not 0.0 <= temperature < np.inf:
             raise ValueError(f"temperature must be 0 or a positive finite number, got {temperature}")
-        self.structure = structure
-        self.features = features
+        self.structure, self.features, self.backend = structure, features, backend
         self._begin(structure.n, features.dim, float(temperature), Threads(n_jobs))
         self.weight_sum, self.weights = _weights(sample_weight, self.n)
         self._set_strength(1.0 / self.weight_sum if lam is None else lam, l1)

@@ -27,12 +27,22 @@ class Sharded(Objective):
         Weight of the penalty l1 |w|_1, for CRFs.
     n_jobs : int or None
         Threads for sums of vectors.
+    data : Problem, optional
+        The same with its data in this process, if that is where they come from.
     """
 
     whole: LanesPass
 
-    def __init__(self, engine: Engine, lam: float | None = None, *, l1: float = 0.0, n_jobs: int | None = None):
-        source = engine.source
+    def __init__(
+        self,
+        engine: Engine,
+        lam: float | None = None,
+        *,
+        l1: float = 0.0,
+        n_jobs: int | None = None,
+        data: Objective | None = None,
+    ):
+        source, self.data = engine.source, data
         super().__init__(LanesPass(engine), 1.0 / source.weight_sum if lam is None else lam, l1=l1, n_jobs=n_jobs)
         self.engine, self.name, self.rescale, self.relaxed = engine, source.name, source.rescale, source.relaxed
 

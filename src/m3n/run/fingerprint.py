@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse
 
 from m3n.packed import Threads
-from m3n.problem import Objective
+from m3n.problem import Objective, Sharded
 from m3n.solvers import Solver
 
 NUMBERS = ("n", "temperature", "rescale", "lam", "l1")  # of a problem, shown as they are
@@ -35,6 +35,8 @@ PHRASES = {
     "n": "for {} examples, not {}",
     "structure": "for a {}, not a {}",
     "features": "for features of {} weights, not {}",
+    "shards": "for other shards",
+    "lanes": "with sums of {} lanes, not {}",
     "solver": "for solver {}, not {}",
 }
 FOLLOWS = {"n": set(OBJECTS), "structure": {"cost"}, "gold": {"cost"}}  # differences that need no word of their own
@@ -53,9 +55,11 @@ class Fingerprint:
     """
 
     def __init__(self, problem: Objective, solver: Solver[Any]):
-        self._objects = {name: getattr(problem, name, None) for name in OBJECTS}
+        data = problem.data if isinstance(problem, Sharded) else problem
+        self._objects = {name: getattr(data, name, None) for name in OBJECTS}
         self._shown = {name: _describe(getattr(problem, name, None)) for name in NUMBERS}
-        self._shown |= {"structure": type(self._objects["structure"]).__name__, "features": str(problem.dim)}
+        self._shown |= {"structure": problem.name, "features": str(problem.dim)}
+        self._shown |= problem.identity if isinstance(problem, Sharded) else {}
         self._shown["solver"] = _describe(solver)
 
     @cached_property

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from m3n.cluster import Backend, placed
 from m3n.compiled.ahead import expect
 from m3n.compiled.progress import clock
 from m3n.packed.threads import single_threaded_blas
-from m3n.problem import Objective
+from m3n.problem import EngineLost, Objective
 from m3n.run.certificate import Certificate, Record
 from m3n.run.fingerprint import Fingerprint
 from m3n.run.memory import check_memory
@@ -37,6 +38,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
+    LOST = "workers lost"
 
 
 class BrokenOracle(ArithmeticError):
@@ -132,6 +134,7 @@ def minimize(
     start: Result | np.ndarray | None = None,
     seed: int | np.random.RandomState | np.random.Generator | None = 0,
     charge_evaluation: bool = True,
+    backend: Backend | str | None = None,
 ) -> Result:
     """Minimise the problem's objective to a certified duality gap.
 
@@ -167,6 +170,9 @@ def minimize(
         every time.
     charge_evaluation : bool
         Whether certificates and callbacks count towards the limits; False limits the solver's own passes and time.
+    backend : {"threads", "ray"}, Backend or None
+        Where passes run: on threads of this process, or on workers, as ``m3n.Ray`` says. None takes the problem's. If
+        workers are lost for good the run ends with what it knows.
 
     Returns
     -------
@@ -174,18 +180,19 @@ def minimize(
         Weights, certificate, the reason of the stop and the trace.
     """
     at_least(0, tol=tol, rtol=rtol, max_passes=max_passes, max_seconds=max_seconds)
-    expect(_kind(problem, solver))
-    choice = resolve_solver(solver, seed, problem, tol, rtol)
-    check_fit(problem, choice.solver)
-    check_memory(problem, choice.solver)
     if resume is not None and start is not None:
         raise ValueError("give either resume, which goes on with a run, or start, which begins a new one")
-    passes, seconds = (np.inf if limit is None else limit for limit in (max_passes, max_seconds))
-    run = _Run(problem, choice, tuple(callbacks), start, charge_evaluation, tol, rtol, passes, seconds)
-    if resume is not None:
-        run.take_over(resume)
-    with single_threaded_blas(), run.interrupt:
-        return run.go()
+    expect(_kind(problem, solver))
+    with placed(problem, backend) as there:
+        choice = resolve_solver(solver, seed, there, tol, rtol)
+        check_fit(there, choice.solver)
+        check_memory(there, choice.solver)
+        passes, seconds = (np.inf if limit is None else limit for limit in (max_passes, max_seconds))
+        run = _Run(there, choice, tuple(callbacks), start, charge_evaluation, tol, rtol, passes, seconds)
+        if resume is not None:
+            run.take_over(resume)
+        with single_threaded_blas(), run.interrupt:
+            return run.go()
 
 
 def _kind(problem: Objective, solver: Solver[Any] | str) -> str:
@@ -238,6 +245,15 @@ class _Run:
         self.state, self.certificate, self.w = earlier.state, earlier.certificate, earlier.w
 
     def go(self) -> Result:
+        try:
+            return self._go()
+        except EngineLost as error:
+            if self.certificate.primal == np.inf:
+                raise
+            log.error("%s; what is known so far is kept, and resume= or a checkpoint goes on from there", error)
+            return self._result(Status.LOST)
+
+    def _go(self) -> Result:
         try:
             status = self._begin() or repeat(self._step, self._reason_to_stop)
         except KeyboardInterrupt:

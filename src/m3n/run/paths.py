@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from m3n.cluster import Backend, placed
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate
 from m3n.run.loop import Callback, Result, minimize
-from m3n.solvers import Solver, resolve_solver
+from m3n.solvers import Choice, Solver, resolve_solver
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def path(
     callbacks: Iterable[Callback] = (),
     seed: int | np.random.RandomState | np.random.Generator | None = 0,
     warm_start: bool = True,
+    backend: Backend | str | None = None,
 ) -> Path:
     """Minimise a problem for several values of lam, each run from where the last one ended.
 
@@ -118,6 +120,8 @@ def path(
         Seed of a solver that draws random numbers, if it is given by its name; drawn once, as in ``minimize``.
     warm_start : bool
         False begins every run from nothing, to see what the path saves.
+    backend : {"threads", "ray"}, Backend or None
+        Where passes run, as in ``minimize``; workers serve for the whole path.
 
     Returns
     -------
@@ -127,10 +131,17 @@ def path(
     order = sorted(set(map(float, lams)), reverse=True)
     if not order:
         raise ValueError("a path needs at least one value of lam")
-    problem = problem.with_lam(order[-1])
-    choice = resolve_solver(solver, seed, problem, tol, rtol)
     settings: dict[str, Any] = {"tol": tol, "rtol": rtol, "max_passes": max_passes, "max_seconds": max_seconds}
     settings["callbacks"] = tuple(callbacks)
+    with placed(problem, backend) as there:
+        choice = resolve_solver(solver, seed, there.with_lam(order[-1]), tol, rtol)
+        return Path(tuple(map(PathPoint, order, _runs(there, order, choice, warm_start, settings))))
+
+
+def _runs(
+    problem: Objective, order: list[float], choice: Choice, warm_start: bool, settings: dict[str, Any]
+) -> list[Result]:
+    """One run for every lam."""
     results: list[Result] = []
     for lam in order:
         problem = problem.with_lam(lam)  # of the last one, so that what it prepared is shared
@@ -138,4 +149,4 @@ def path(
         result = minimize(problem, choice.solver, start=start, **settings)
         light = [replace(earlier, state=None, fingerprint=None) for earlier in results]  # only the last goes on
         results = [*light, replace(result, reason=choice.reason)]
-    return Path(tuple(map(PathPoint, order, results)))
+    return results

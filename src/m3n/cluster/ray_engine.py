@@ -1,0 +1,257 @@
+"""Workers of a Ray cluster: an actor for some lanes each, which opens its shards itself.
+
+A question goes to every worker as the name of a function and its arguments; w is put into the object store once, and
+every node fetches it once. A worker adds up what its own lanes make of the tree; with more than a few workers the rest
+is added up by workers too, pair by pair, and only one vector comes back here.
+
+Workers hold nothing that cannot be made again. One that dies is started again by Ray, opens its shards and answers the
+question again; whoever waits notices nothing but the time. So an answer is always that of all examples. What does not
+come back within ``restarts`` and ``deadline`` ends the run with ``EngineLost``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from m3n.packed.threads import resolve
+from m3n.problem.engines import Crew, Engine, EngineLost
+from m3n.problem.lanes import Lane
+from m3n.problem.sources import Node, Source, Stretch, Sum, climbed, cut
+
+if TYPE_CHECKING:
+    from m3n.cluster.backends import Ray
+
+log = logging.getLogger("m3n")
+
+T, A = TypeVar("T"), TypeVar("A", bound=Sum)
+LOCAL = "local"
+SMALL = 1 << 16  # bytes: larger arrays are put into the object store, once for all workers
+TICK = 30.0  # seconds between two messages about who is waited for
+FEW = 4  # workers whose sums are added up here
+TRIES, PAUSE = 5, 3.0  # of a question to workers that cannot be reached for the moment, and seconds between them
+
+
+class Worker:
+    """Lanes of one process of the cluster.
+
+    Parameters
+    ----------
+    source : Source
+        All examples.
+    stretches : dict
+        The examples of its lanes.
+    lanes : int
+        How many lanes there are in all.
+    threads : int
+        Of this process.
+    memory : float or None
+        Bytes that open shards may hold.
+    """
+
+    def __init__(
+        self, source: Source, stretches: dict[int, list[Stretch]], lanes: int, threads: int, memory: float | None
+    ):
+        self.crew, self.lanes = Crew(source, stretches, threads, memory), lanes
+
+    def node(self) -> str:
+        """Where it is."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
+    def warm(self) -> None:
+        """Open the first shard and call what passes call, so that it is compiled."""
+        _warm(self.crew.lanes[0])
+
+    def run(self, function: Callable[..., T], each: Sequence[Any] | None, *arguments: Any) -> list[T]:
+        """The answers for its lanes."""
+        return self.crew.run(function, _writable(arguments), each)
+
+    def sums(self, function: Callable[..., A], each: Sequence[Any] | None, *arguments: Any) -> dict[Node, A]:
+        """The answers for its lanes, added up as far as they lead."""
+        return self.crew.sums(function, _writable(arguments), each, self.lanes)
+
+    def joined(self, *known: dict[Node, A]) -> dict[Node, A]:
+        """Sums of several workers, added up as far as they lead."""
+        return climbed({place: found for each in known for place, found in each.items()}, self.lanes)
+
+
+def _writable(arguments: Sequence[Any]) -> list[Any]:
+    """Arrays of the object store are read-only, and compiled code would be compiled for that once more."""
+    return [a.copy() if isinstance(a, np.ndarray) and not a.flags.writeable else a for a in arguments]
+
+
+def _warm(lane: Lane) -> None:
+    one, w = np.arange(1), np.zeros(lane.source.dim)
+    lane.value(w, one)
+    if "hard" in lane.source.oracles:
+        lane.hard(w, 1.0, one)
+    if lane.source.oracles & {"soft", "smoothed"} and lane.source.rescale == "margin":
+        lane.soft(w, 1.0, 1.0, one)
+
+
+class RayEngine(Engine):
+    """Workers of a Ray cluster for the lanes of a source.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the source for a number of lanes.
+    settings : Ray
+        What the user says.
+    n_jobs : int or None
+        How many workers a cluster of this machine has, if the settings do not say.
+    """
+
+    def __init__(self, make: Callable[[int], Source], settings: Ray, n_jobs: int | None = None):
+        self.ray, self.settings = _imported(), settings
+        self.workers: list[Any] = []
+        self.started = _connect(self.ray, settings, settings.workers or resolve(n_jobs))
+        count = settings.workers or self._room()
+        self.source = make(settings.lanes or count * settings.threads)
+        try:
+            self.stretches = cut(self.source, settings.lanes or count * settings.threads)
+            self._start(min(count, self.lanes))
+        except BaseException:
+            self.close()
+            raise
+
+    def run(self, function: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None) -> list[T]:
+        answers = self._got(lambda: self._asked("run", function, arguments, each))
+        return [answer for own in answers for answer in own]
+
+    def total(self, function: Callable[..., A], *arguments: Any, each: Sequence[Any] | None = None) -> A:
+        answers = self._got(lambda: self._gathered(self._asked("sums", function, arguments, each)))
+        (root,) = climbed({place: found for own in answers for place, found in own.items()}, self.lanes).values()
+        return root
+
+    def close(self) -> None:
+        """Let the workers go, and the cluster too if it was started for them."""
+        for worker in self.workers:
+            self.ray.kill(worker)
+        self.workers = []
+        if self.started:
+            self.ray.shutdown()
+        if hasattr(self, "source"):
+            super().close()
+
+    def _room(self) -> int:
+        """How many workers the cluster has room for."""
+        processors = int(self.ray.cluster_resources().get("CPU", 1))
+        return max((processors - 1) // self.settings.threads, 1)
+
+    def _start(self, count: int) -> None:
+        """The workers, one of every node first: the others find there what it has compiled."""
+        own = np.array_split(np.arange(self.lanes), count)
+        self.edges = [0, *(int(numbers[-1]) + 1 for numbers in own)]
+        needed, there = count * self.settings.threads, int(self.ray.cluster_resources().get("CPU", 0))
+        if needed > there:
+            raise EngineLost(
+                f"{count} workers with {self.settings.threads} threads need {needed} processors, but the cluster has "
+                f"{there}; ask for fewer workers"
+            )
+        kind = self.ray.remote(Worker).options(
+            num_cpus=self.settings.threads, max_restarts=self.settings.restarts, max_task_retries=-1,
+            scheduling_strategy="SPREAD", runtime_env=dict(self.settings.runtime_env or {}),
+        )  # fmt: skip
+        for numbers in own:  # nothing of the object store: a worker must be able to begin again when that is lost
+            given = self.source, {int(k): self.stretches[k] for k in numbers}, self.lanes
+            self.workers.append(kind.remote(*given, self.settings.threads, self.settings.memory))
+        first = dict[str, int]()
+        for k, node in enumerate(self._got(lambda: [worker.node.remote() for worker in self.workers])):
+            first.setdefault(node, k)
+        others = [worker for k, worker in enumerate(self.workers) if k not in first.values()]
+        self._got(lambda: [self.workers[k].warm.remote() for k in first.values()])
+        self._got(lambda: [worker.warm.remote() for worker in others])
+
+    def _asked(
+        self, method: str, function: Callable[..., Any], arguments: Sequence[Any], each: Sequence[Any] | None
+    ) -> list[Any]:
+        """Put a question to all workers; what stands for their answers."""
+        shared = [self._put(argument) for argument in arguments]
+        parts = [None if each is None else list(each[low:high]) for low, high in pairwise(self.edges)]
+        return [
+            getattr(worker, method).remote(function, part, *shared)
+            for worker, part in zip(self.workers, parts, strict=True)
+        ]
+
+    def _gathered(self, answers: list[Any]) -> list[Any]:
+        """The sums of many workers, added up pair by pair by workers."""
+        while len(answers) > FEW:
+            pairs = enumerate(answers[k : k + 2] for k in range(0, len(answers), 2))
+            answers = [self.workers[2 * k % len(self.workers)].joined.remote(*pair) for k, pair in pairs]
+        return answers
+
+    def _put(self, argument: Any) -> Any:
+        large = isinstance(argument, np.ndarray) and argument.nbytes > SMALL
+        return self.ray.put(argument) if large else argument
+
+    def _got(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        """The answers to a question, which is put again where workers could not be reached for the moment."""
+        errors = self.ray.exceptions
+        for _ in range(TRIES):
+            try:
+                return self._waited(ask())
+            except (errors.ActorUnavailableError, errors.ObjectLostError) as error:
+                log.warning("a worker cannot be reached for the moment, asking again: %s", _first_line(error))
+                time.sleep(PAUSE)
+            except errors.RayTaskError as error:
+                raise _own(error) from None
+            except (errors.RayError, ConnectionError) as error:
+                raise EngineLost(f"{_first_line(error)} (restarts={self.settings.restarts})") from error
+        raise EngineLost(f"workers could not be reached {TRIES} times in a row")
+
+    def _waited(self, answers: list[Any]) -> list[Any]:
+        """The answers, with a message now and then about how many are missing; not for ever."""
+        begin, missing = time.monotonic(), answers
+        while True:
+            _, missing = self.ray.wait(missing, num_returns=len(missing), timeout=TICK) if missing else ([], [])
+            if not missing:
+                return self.ray.get(answers)
+            waited = time.monotonic() - begin
+            log.info("%d of %d workers have not answered for %.0f s", len(missing), len(answers), waited)
+            if waited > self.settings.deadline:
+                raise EngineLost(
+                    f"{len(missing)} of {len(answers)} workers have not answered for {waited:.0f} s; if passes take "
+                    "that long, take more workers or a longer deadline"
+                )
+
+
+def _own(error: Any) -> BaseException:
+    """What went wrong on a worker, as it would have been raised here; an end of its lanes' shards too."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else EngineLost(_first_line(error))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _imported() -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ImportError('backend="ray" needs Ray; install it with: pip install "m3n[ray]"') from None
+    return ray
+
+
+def _connect(ray: Any, settings: Ray, workers: int) -> bool:
+    """See that there is a cluster; whether one was started for this run alone."""
+    if ray.is_initialized():
+        return False
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if settings.address not in (None, LOCAL) or (settings.address is None and os.environ.get("RAY_ADDRESS")):
+        try:
+            ray.init(address=settings.address or "auto", **quiet)
+        except (ConnectionError, RuntimeError) as error:
+            raise EngineLost(f"there is no cluster at {settings.address!r}: {_first_line(error)}") from None
+        return False
+    ray.init(address=LOCAL, num_cpus=workers * settings.threads + 1, include_dashboard=False, **quiet)
+    return True
