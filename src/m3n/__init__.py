@@ -91,11 +91,11 @@ _MODULES = (
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "EngineLost",
-    "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem", "Ray", "Record", "Result",
-    "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot",
-    "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks", "compare", "compat",
-    "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses", "minimize", "path",
-    "report", "reports", "scores", "solvers", "structures",
+    "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem",
+    "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger",
+    "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks",
+    "compare", "compat", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",
+    "minimize", "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

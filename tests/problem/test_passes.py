@@ -54,8 +54,8 @@ class Halves:
         one, two = (part.soft(w, mu, loss_scale) for part in self.passes)
         return one + two
 
-    def margins(self, w):
-        return np.concatenate([part.margins(w) for part in self.passes])
+    def value(self, w):
+        return sum(part.value(w) for part in self.passes)
 
     def outputs(self, w):
         return tuple(np.concatenate(pieces) for pieces in zip(*(p.outputs(w) for p in self.passes), strict=True))

@@ -71,9 +71,9 @@ class Ray(Backend):
     Parameters
     ----------
     address : str or None
-        Address of a running cluster, "auto" for the one that this machine belongs to; "local" starts one on this machine
-        for the run. None takes the cluster that this process is connected to, or that the environment names, else a
-        local one.
+        Address of a running cluster, "auto" for the one that this machine belongs to; "local" starts one on this
+        machine for the run. None takes the cluster that this process is connected to, or that the environment names,
+        else a local one.
     workers : int or None
         How many; None takes what the cluster has, but for one processor that is left for this process.
     threads : int
@@ -108,7 +108,7 @@ class Ray(Backend):
         at_least(0, memory=self.memory, deadline=self.deadline, restarts=self.restarts)
 
     def engine(self, make: Callable[[int], Source], n_jobs: int | None) -> Engine:
-        from m3n.cluster.ray_engine import RayEngine
+        from m3n.cluster.bridge import RayEngine
 
         return RayEngine(make, self, n_jobs)
 

@@ -11,14 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Self, TypeVar
 
 from m3n.features.gram import free_memory
 from m3n.packed.threads import resolve, single_threaded_blas
 from m3n.problem.lanes import Lane
 from m3n.problem.sources import Node, Source, Stretch, Sum, climbed, cut, total
 
-P, T, A = ParamSpec("P"), TypeVar("T"), TypeVar("A", bound=Sum)
+T = TypeVar("T")
+A = TypeVar("A", bound=Sum)
 SHARE = 0.5  # of the free memory that open shards may hold
 
 

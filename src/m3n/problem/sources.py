@@ -3,9 +3,10 @@
 A *source* knows what is to be known of all examples together and opens a shard wherever it is sent, so it must be small
 when it is pickled: paths and settings, never the data.
 
-Work is divided into *lanes*, ranges of neighbouring examples with about equal work. A lane adds up what its examples say
-one after another, and the sums of all lanes are added up in a fixed tree: 0 + 1, 2 + 3, then these. So a sum depends on
-the data and on the number of lanes, bit for bit, and on nothing else: not on who works for which lane, nor when.
+Work is divided into *lanes*, ranges of neighbouring examples with about equal work. A lane adds up what its examples
+say one after another, and the sums of all lanes are added up in a fixed tree: 0 + 1, 2 + 3, then these. So a sum
+depends on the data and on the number of lanes, bit for bit, and on nothing else: not on who works for which lane, nor
+when.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Source(ABC):
     def parts(self) -> Mapping[str, str]:
         """What tells these examples from others, by name, for refusals."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (there may be nothing to do)
         """Nobody will open a shard any more."""
 
     @property

@@ -88,7 +88,7 @@ class Spooled(Source):
 def _write(path: Path, things: Any) -> int:
     """Pickle things with their arrays behind them; the size of the file."""
     buffers: list[pickle.PickleBuffer] = []
-    head = _pickled(things, buffers)
+    head = pickled(things, buffers)
     sizes = np.array([buffer.raw().nbytes for buffer in buffers], np.int64).tobytes()
     with open(path, "wb") as file:
         file.write(HEAD.pack(len(head), len(sizes)) + head + sizes)
@@ -98,13 +98,21 @@ def _write(path: Path, things: Any) -> int:
         return file.tell()
 
 
-def _pickled(things: Any, buffers: list[pickle.PickleBuffer]) -> bytes:
-    """Classes of ``__main__`` and of notebooks go along with cloudpickle, if it is there."""
+def pickled(thing: Any, buffers: list[pickle.PickleBuffer]) -> bytes:
+    """Anything as bytes and the memory of its arrays; classes of ``__main__`` go along, if cloudpickle is there.
+
+    Parameters
+    ----------
+    thing : object
+        What can be pickled.
+    buffers : list
+        Gets the memory of arrays.
+    """
     try:
-        from ray import cloudpickle
+        import cloudpickle
     except ImportError:
-        return pickle.dumps(things, protocol=5, buffer_callback=buffers.append)
-    return cloudpickle.dumps(things, protocol=5, buffer_callback=buffers.append)
+        return pickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
+    return cloudpickle.dumps(thing, protocol=5, buffer_callback=buffers.append)
 
 
 def _read(path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster: an actor for some lanes each, which opens its shards itself.
+"""Workers of a Ray cluster: an actor for some lanes each, which opens its shards itself. This runs in the bridge.
 
 A question goes to every worker as the name of a function and its arguments; w is put into the object store once, and
 every node fetches it once. A worker adds up what its own lanes make of the tree; with more than a few workers the rest
@@ -6,7 +6,7 @@ is added up by workers too, pair by pair, and only one vector comes back here.
 
 Workers hold nothing that cannot be made again. One that dies is started again by Ray, opens its shards and answers the
 question again; whoever waits notices nothing but the time. So an answer is always that of all examples. What does not
-come back within ``restarts`` and ``deadline`` ends the run with ``EngineLost``.
+come back within ``restarts`` and ``deadline`` ends the run with ``EngineLost``. Functions are sent by their names.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from m3n.packed.threads import resolve
-from m3n.problem.engines import Crew, Engine, EngineLost
+from m3n.problem.engines import Crew, EngineLost
 from m3n.problem.lanes import Lane
-from m3n.problem.sources import Node, Source, Stretch, Sum, climbed, cut
+from m3n.problem.sources import Node, Source, Stretch, Sum, climbed
 
 if TYPE_CHECKING:
     from m3n.cluster.backends import Ray
 
 log = logging.getLogger("m3n")
 
-T, A = TypeVar("T"), TypeVar("A", bound=Sum)
+T = TypeVar("T")
+A = TypeVar("A", bound=Sum)
 LOCAL = "local"
 SMALL = 1 << 16  # bytes: larger arrays are put into the object store, once for all workers
 TICK = 30.0  # seconds between two messages about who is waited for
@@ -97,79 +97,77 @@ def _warm(lane: Lane) -> None:
         lane.soft(w, 1.0, 1.0, one)
 
 
-class RayEngine(Engine):
+class Workers:
     """Workers of a Ray cluster for the lanes of a source.
 
     Parameters
     ----------
-    make : callable
-        Makes the source for a number of lanes.
     settings : Ray
         What the user says.
-    n_jobs : int or None
+    cluster : str or None
+        Address of the cluster that the run is connected to.
+    most : int
         How many workers a cluster of this machine has, if the settings do not say.
     """
 
-    def __init__(self, make: Callable[[int], Source], settings: Ray, n_jobs: int | None = None):
-        self.ray, self.settings = _imported(), settings
-        self.workers: list[Any] = []
-        self.started = _connect(self.ray, settings, settings.workers or resolve(n_jobs))
-        count = settings.workers or self._room()
-        self.source = make(settings.lanes or count * settings.threads)
-        try:
-            self.stretches = cut(self.source, settings.lanes or count * settings.threads)
-            self._start(min(count, self.lanes))
-        except BaseException:
-            self.close()
-            raise
+    def __init__(self, settings: Ray, cluster: str | None, most: int):
+        self.ray, self.settings, self.actors = _imported(), settings, list[Any]()
+        address = settings.address or cluster or os.environ.get("RAY_ADDRESS") or LOCAL
+        self.started = _connect(self.ray, address, (settings.workers or most) * settings.threads)
+        self.count = settings.workers or self._room()
+        self.threads = settings.threads
 
-    def run(self, function: Callable[..., T], *arguments: Any, each: Sequence[Any] | None = None) -> list[T]:
+    def start(self, source: Source, stretches: list[list[Stretch]]) -> None:
+        """Start them, one of every node first: the others find there what it has compiled."""
+        self.lanes = len(stretches)
+        own = np.array_split(np.arange(self.lanes), min(self.count, self.lanes))
+        self.edges = [0, *(int(numbers[-1]) + 1 for numbers in own)]
+        self._check_room(len(own))
+        kind = self.ray.remote(Worker).options(
+            num_cpus=self.threads, max_restarts=self.settings.restarts, max_task_retries=-1,
+            scheduling_strategy="SPREAD", runtime_env=dict(self.settings.runtime_env or {}),
+        )  # fmt: skip
+        for numbers in own:  # nothing of the object store: a worker must be able to begin again when that is lost
+            given = source, {int(k): stretches[k] for k in numbers}, self.lanes
+            self.actors.append(kind.remote(*given, self.threads, self.settings.memory))
+        first = dict[str, int]()
+        for k, node in enumerate(self._got(lambda: [worker.node.remote() for worker in self.actors])):
+            first.setdefault(node, k)
+        others = [worker for k, worker in enumerate(self.actors) if k not in first.values()]
+        self._got(lambda: [self.actors[k].warm.remote() for k in first.values()])
+        self._got(lambda: [worker.warm.remote() for worker in others])
+
+    def run(self, function: Callable[..., T], arguments: Sequence[Any], each: Sequence[Any] | None) -> list[T]:
+        """The answers for all lanes."""
         answers = self._got(lambda: self._asked("run", function, arguments, each))
         return [answer for own in answers for answer in own]
 
-    def total(self, function: Callable[..., A], *arguments: Any, each: Sequence[Any] | None = None) -> A:
+    def total(self, function: Callable[..., A], arguments: Sequence[Any], each: Sequence[Any] | None) -> A:
+        """Their sum."""
         answers = self._got(lambda: self._gathered(self._asked("sums", function, arguments, each)))
         (root,) = climbed({place: found for own in answers for place, found in own.items()}, self.lanes).values()
         return root
 
     def close(self) -> None:
-        """Let the workers go, and the cluster too if it was started for them."""
-        for worker in self.workers:
-            self.ray.kill(worker)
-        self.workers = []
+        """Let them go, and the cluster too if it was started for them."""
+        for actor in self.actors:
+            self.ray.kill(actor)
+        self.actors = []
         if self.started:
             self.ray.shutdown()
-        if hasattr(self, "source"):
-            super().close()
 
     def _room(self) -> int:
-        """How many workers the cluster has room for."""
+        """How many workers the cluster has room for, but for one processor."""
         processors = int(self.ray.cluster_resources().get("CPU", 1))
         return max((processors - 1) // self.settings.threads, 1)
 
-    def _start(self, count: int) -> None:
-        """The workers, one of every node first: the others find there what it has compiled."""
-        own = np.array_split(np.arange(self.lanes), count)
-        self.edges = [0, *(int(numbers[-1]) + 1 for numbers in own)]
-        needed, there = count * self.settings.threads, int(self.ray.cluster_resources().get("CPU", 0))
+    def _check_room(self, workers: int) -> None:
+        needed, there = workers * self.threads, int(self.ray.cluster_resources().get("CPU", 0))
         if needed > there:
             raise EngineLost(
-                f"{count} workers with {self.settings.threads} threads need {needed} processors, but the cluster has "
+                f"{workers} workers with {self.threads} threads each need {needed} processors, but the cluster has "
                 f"{there}; ask for fewer workers"
             )
-        kind = self.ray.remote(Worker).options(
-            num_cpus=self.settings.threads, max_restarts=self.settings.restarts, max_task_retries=-1,
-            scheduling_strategy="SPREAD", runtime_env=dict(self.settings.runtime_env or {}),
-        )  # fmt: skip
-        for numbers in own:  # nothing of the object store: a worker must be able to begin again when that is lost
-            given = self.source, {int(k): self.stretches[k] for k in numbers}, self.lanes
-            self.workers.append(kind.remote(*given, self.settings.threads, self.settings.memory))
-        first = dict[str, int]()
-        for k, node in enumerate(self._got(lambda: [worker.node.remote() for worker in self.workers])):
-            first.setdefault(node, k)
-        others = [worker for k, worker in enumerate(self.workers) if k not in first.values()]
-        self._got(lambda: [self.workers[k].warm.remote() for k in first.values()])
-        self._got(lambda: [worker.warm.remote() for worker in others])
 
     def _asked(
         self, method: str, function: Callable[..., Any], arguments: Sequence[Any], each: Sequence[Any] | None
@@ -179,14 +177,14 @@ class RayEngine(Engine):
         parts = [None if each is None else list(each[low:high]) for low, high in pairwise(self.edges)]
         return [
             getattr(worker, method).remote(function, part, *shared)
-            for worker, part in zip(self.workers, parts, strict=True)
+            for worker, part in zip(self.actors, parts, strict=True)
         ]
 
     def _gathered(self, answers: list[Any]) -> list[Any]:
         """The sums of many workers, added up pair by pair by workers."""
         while len(answers) > FEW:
             pairs = enumerate(answers[k : k + 2] for k in range(0, len(answers), 2))
-            answers = [self.workers[2 * k % len(self.workers)].joined.remote(*pair) for k, pair in pairs]
+            answers = [self.actors[2 * k % len(self.actors)].joined.remote(*pair) for k, pair in pairs]
         return answers
 
     def _put(self, argument: Any) -> Any:
@@ -242,16 +240,14 @@ def _imported() -> Any:
     return ray
 
 
-def _connect(ray: Any, settings: Ray, workers: int) -> bool:
-    """See that there is a cluster; whether one was started for this run alone."""
-    if ray.is_initialized():
-        return False
+def _connect(ray: Any, address: str, processors: int) -> bool:
+    """Connect to a cluster; whether one was started for this run alone."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if settings.address not in (None, LOCAL) or (settings.address is None and os.environ.get("RAY_ADDRESS")):
-        try:
-            ray.init(address=settings.address or "auto", **quiet)
-        except (ConnectionError, RuntimeError) as error:
-            raise EngineLost(f"there is no cluster at {settings.address!r}: {_first_line(error)}") from None
-        return False
-    ray.init(address=LOCAL, num_cpus=workers * settings.threads + 1, include_dashboard=False, **quiet)
-    return True
+    if address == LOCAL:
+        ray.init(address=LOCAL, num_cpus=processors + 1, include_dashboard=False, **quiet)
+        return True
+    try:
+        ray.init(address=address, **quiet)
+    except (ConnectionError, RuntimeError) as error:
+        raise EngineLost(f"there is no cluster at {address!r}: {_first_line(error)}") from None
+    return False
