@@ -25,7 +25,8 @@ NAMES = {
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner",
     "WrongObjective",
     "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars",
-    "grid_graph", "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers", "structures",
+    "grid_graph", "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers",
+    "structures",
 }  # fmt: skip
 
 

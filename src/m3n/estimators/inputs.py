@@ -126,7 +126,15 @@ class SequenceReader:
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
         separator = getattr(self.vectorizer, "separator", None)  # how names and values are joined, if they are
-        plain = {"kind": self.kind, "width": self.width, "columns": self.columns, "delimiter": self.delimiter}
+        plain: dict[str, Any] = {
+            "kind": self.kind,
+            "width": self.width,
+            "columns": self.columns,
+            "delimiter": self.delimiter,
+        }
+        if isinstance(self.vectorizer, Templates):
+            made = self.vectorizer
+            plain["templates"] = {"patterns": list(made.patterns), "padding": made.padding, "syntax": made.syntax}
         return plain if separator is None else plain | {"separator": separator}, packed_vocabulary(self.vectorizer)
 
     @classmethod
@@ -135,6 +143,7 @@ class SequenceReader:
     ) -> SequenceReader:
         """The reader that ``packed`` has written."""
         own = dict(plain)
+        templates = Templates(**own.pop("templates")) if "templates" in own else templates  # once they were parameters
         vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
         return cls(**own, vectorizer=vectorizer)
 

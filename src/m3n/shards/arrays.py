@@ -199,6 +199,21 @@ class GrowingArrays:
         """
         return self._growing[name][2][0] if name in self._growing else 0
 
+    def take(self, name: str) -> np.ndarray:
+        """An array as it is in its file, which is removed.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        """
+        if name not in self._growing:
+            return np.empty(0)
+        path, dtype, shape = self._growing.pop(name)
+        found = np.fromfile(path, dtype).reshape(shape)
+        path.unlink()
+        return found
+
     def close(self, path: Path) -> dict[str, Any]:
         """Write the file; how many bytes it has, and its checksum.
 

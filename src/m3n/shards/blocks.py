@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from m3n.io.matrices import csr
 from m3n.shards.arrays import Arrays, loaded, mapped, save
 from m3n.shards.names import Names, Texts, Tuples
 
@@ -151,20 +150,3 @@ def one_or_all(values: np.ndarray) -> np.ndarray:
         The values.
     """
     return values[:1] if values.size and (values == values[0]).all() else values
-
-
-def renumbered(matrix: scipy.sparse.csr_array, numbers: np.ndarray, width: int) -> scipy.sparse.csr_array:
-    """The matrix with other numbers for its columns, in ascending order and without those that have none.
-
-    Parameters
-    ----------
-    matrix : csr_array
-        The rows.
-    numbers : array of int (columns,)
-        The new number of every column, negative for none.
-    width : int
-        How many columns there are then.
-    """
-    found = csr(matrix.data, numbers[matrix.indices], matrix.indptr, width)
-    found.sum_duplicates()  # also sorts; hashed attributes may have a number in common
-    return found

@@ -25,7 +25,7 @@ from m3n.shards.names import Texts
 from m3n.shards.runs import Runs, starts_of
 
 RECORD = np.dtype([("key", "<u8"), ("check", "<u8"), ("first", "<i8"), ("count", "<i8")])
-EACH = 64  # bytes of memory that an attribute takes while they are numbered
+EACH = 56  # bytes of memory that an attribute takes while they are numbered
 TEXTS = 1 << 12  # at a time: more would not be faster
 
 
@@ -110,7 +110,7 @@ class Counts:
             yield found[found["count"] >= least]
 
 
-def by_frequency(kept: Iterable[np.ndarray], most: int) -> Numbering:
+def by_frequency(kept: Iterable[np.ndarray], most: int, folder: Path) -> Numbering:
     """Number attributes by falling frequency, then by first appearance.
 
     Parameters
@@ -119,19 +119,21 @@ def by_frequency(kept: Iterable[np.ndarray], most: int) -> Numbering:
         Records, by their keys.
     most : int
         How many there may be.
+    folder : Path
+        Where records wait.
     """
-    parts, count = list[np.ndarray](), 0
+    waiting = GrowingArrays(folder)
     for part in kept:
-        parts.append(part[["key", "first", "count"]].copy())
-        count += len(part)
-        if count > most:
+        for name in ("key", "first", "count"):
+            waiting.add(name, part[name])
+        if waiting.size("key") > most:
             raise TooMany(most)
-    records = np.concatenate(parts) if parts else np.empty(0, RECORD)
-    del parts
-    order = np.lexsort((records["first"], -records["count"]))
+    counts, firsts = waiting.take("count"), waiting.take("first")
+    order = np.lexsort((firsts, np.negative(counts, out=counts)))
+    del counts
     numbers = np.empty(len(order), np.int32)
     numbers[order] = np.arange(len(order), dtype=np.int32)
-    return Numbering(records["key"].copy(), numbers, records["first"][order])
+    return Numbering(waiting.take("key"), numbers, firsts[order])
 
 
 class TooMany(Exception):

@@ -118,10 +118,24 @@ def read_manifest(folder: Path) -> Manifest:
         raise ShardError(
             f"{folder} holds no {NAME}: packing did not come to its end, or this is no folder of shards; pack again"
         )
-    if path.stat().st_size > LARGEST:
+    with path.open("rb") as file:
+        return parsed(file.read(LARGEST + 1), str(path))
+
+
+def parsed(content: bytes, path: str) -> Manifest:
+    """A manifest, after checking that it says what a manifest says.
+
+    Parameters
+    ----------
+    content : bytes
+        The whole file.
+    path : str
+        What messages call it.
+    """
+    if len(content) > LARGEST:
         raise ShardError(f"{path} is larger than any manifest; pack again")
     try:
-        known = json.loads(path.read_bytes())
+        known = json.loads(content)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
         raise ShardError(f"{path} is no JSON: it is damaged; pack again") from None
     if not isinstance(known, dict) or known.pop("format", None) != FORMAT:

@@ -1,9 +1,9 @@
 """What columns are called, in arrays: the texts of attributes, or what templates saw.
 
-An attribute is a text or a pair of a name and a value. As bytes it is ``:text``, or the length of the name, a colon,
-name and value: ``4:wordParis``. Attributes of templates are not spelled out: which template, and the numbers of the
-values that its macros saw. Of either, keys are made: two independent numbers of 64 bits. The first stands for the
-attribute, the second tells whether two attributes have the first in common.
+An attribute is a text or a pair of a name and a value, and bytes of either (``features.hashes``). Attributes of
+templates are not spelled out: which template, and the numbers of the values that its macros saw. Of either, keys are
+made: two independent numbers of 64 bits. The first stands for the attribute, the second tells whether two attributes
+have the first in common.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.features.hashed import joined_hashes, text_hashes
+from m3n.features.hashes import decoded, encoded, text_hashes
 from m3n.features.lookup import Attribute
+from m3n.features.template_tuples import Words, tuple_keys, tuples_of
+from m3n.features.templates import Templates
 from m3n.packed.ragged import numbers
 
 
@@ -36,7 +38,11 @@ class Texts(NamedTuple):
     @classmethod
     def of(cls, attributes: Iterable[Attribute]) -> Texts:
         """The bytes of attributes."""
-        written = list(map(encoded, attributes))
+        return cls.joined(list(map(encoded, attributes)))
+
+    @classmethod
+    def joined(cls, written: list[bytes]) -> Texts:
+        """Bytes one after another."""
         ends = np.zeros(len(written) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, written), np.int64, len(written)), out=ends[1:])
         return cls(np.frombuffer(b"".join(written), np.uint8), ends)
@@ -66,21 +72,37 @@ class Texts(NamedTuple):
 
 
 class Tuples(NamedTuple):
-    """Attributes of templates.
+    """Attributes of templates, with the words that they are made of.
 
     Attributes
     ----------
     counts : array of int (templates,)
         How many attributes each template has; those of the first come first.
     codes : array of int32 (attributes, macros)
-        The numbers of the values that the macros saw; 0 behind the last macro.
+        The numbers of the words that the macros saw; negative behind the last macro.
+    letters, ends, begins : arrays
+        The words: their bytes, where each ends, and where those of each column begin.
     """
 
     counts: np.ndarray
     codes: np.ndarray
+    letters: np.ndarray
+    ends: np.ndarray
+    begins: np.ndarray
+
+    @classmethod
+    def of(cls, local: Templates, pair: bool) -> Tuples:
+        """What templates have learnt of a block."""
+        words = Words.of(local)
+        return cls(*tuples_of(local, words, pair), *Texts.joined(words.texts), words.begins)
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def words(self) -> Texts:
+        """The words."""
+        return Texts(self.letters, self.ends)
 
     @property
     def owners(self) -> np.ndarray:
@@ -89,37 +111,7 @@ class Tuples(NamedTuple):
 
     def keys(self, seed: int) -> np.ndarray:
         """Two numbers (attributes, 2) for every attribute."""
-        columns = [self.owners, *self.codes.T]
-        return joined_hashes([column.astype(np.uint64) for column in columns], seed)
+        return tuple_keys(self.counts, self.codes, self.words.keys(seed), seed)
 
 
 Names = Texts | Tuples
-
-
-def encoded(attribute: Attribute) -> bytes:
-    """An attribute as bytes.
-
-    Parameters
-    ----------
-    attribute : str or pair of str
-        The attribute.
-    """
-    if isinstance(attribute, str):
-        return b":" + attribute.encode("utf-8", "surrogatepass")
-    name = attribute[0].encode("utf-8", "surrogatepass")
-    return b"%d:%b%b" % (len(name), name, attribute[1].encode("utf-8", "surrogatepass"))
-
-
-def decoded(written: bytes) -> Attribute:
-    """The attribute again.
-
-    Parameters
-    ----------
-    written : bytes
-        What ``encoded`` has made.
-    """
-    length, _, rest = written.partition(b":")
-    if not length:
-        return rest.decode("utf-8", "surrogatepass")
-    size = int(length)
-    return rest[:size].decode("utf-8", "surrogatepass"), rest[size:].decode("utf-8", "surrogatepass")

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from m3n.features import Templates
+from m3n.io.matrices import renumbered
 from m3n.shards.arrays import GrowingArrays
-from m3n.shards.blocks import Block, Matrix, Rows, names_of, renumbered
+from m3n.shards.blocks import Block, Matrix, Rows, names_of
 from m3n.shards.dictionary import EACH, Collision, Counts, Numbering, TooMany, by_frequency, gathered, write_texts
 from m3n.shards.sizes import in_words
 from m3n.shards.values import GrowingValues, Placed, learn, packed_templates, with_values
 
 PREFIXES = ("", "pair_")  # of the arrays of positions, and of pairs of them
 SEEDS = range(8)
+REMEDY = "allow more memory, raise min_freq, or number attributes by their hash (hash_bits, --hash)"
 
 
 class Plan(NamedTuple):
@@ -90,14 +92,13 @@ class Dictionary:
                 times = np.bincount(rows.matrix.indices, minlength=len(rows.names))
                 own.add(rows.names.keys(seed), times)
         self.begins = [own.begins for own in counts]
-        most, part = self.memory // 2 // EACH, self.memory // 8
+        most, part = self.memory * 3 // 4 // EACH, self.memory // 8
         try:
-            return [by_frequency(own.kept(min_freq, part), most) for own in counts]
+            return [by_frequency(own.kept(min_freq, part), most, self.folder) for own in counts]
         except TooMany:
             raise ValueError(
                 f"there are more than {most:,} attributes that occur {min_freq} times or more, and numbering them "
-                f"takes more than half of the memory, {in_words(self.memory)}: allow more memory, raise min_freq "
-                f"(now {min_freq}), or number attributes by their hash (hash_bits, --hash)"
+                f"takes more than its share of the memory, {in_words(self.memory)}: {REMEDY}"
             ) from None
 
     def write_texts(self, plan: Plan, arrays: GrowingArrays) -> None:
@@ -113,31 +114,37 @@ class Dictionary:
         pieces = ((numbers, names.take(own)) for numbers, names, own in self._named(0, plan))
         write_texts(pieces, plan.width, arrays)
 
-    def learn(
-        self, templates: Templates, values: GrowingValues, plans: list[Plan], arrays: GrowingArrays
-    ) -> list[Plan]:
+    def learn(self, templates: Templates, plans: list[Plan], arrays: GrowingArrays) -> list[Plan]:
         """The plans in which attributes have the numbers that templates give them; what these learn is written.
 
         Parameters
         ----------
         templates : Templates
             The templates.
-        values : GrowingValues
-            The values of columns.
         plans : list of Plan
             By falling frequency.
         arrays : GrowingArrays
             Where to.
         """
-        fitted, found = with_values(templates, values.texts()), list[Plan]()
-        for k, plan in reversed(list(enumerate(plans))):
+        values, found = GrowingValues(templates), list[Plan]()
+        placed = [Placed.of(self._named(k, plan), plan.width, values) for k, plan in enumerate(plans)]
+        self._check_values(values)
+        fitted = with_values(templates, values.values())
+        for k, plan in enumerate(plans):
             assert plan.known is not None
-            numbers = learn(fitted, Placed.of(self._named(k, plan), plan.width), pair=k == 1)
+            numbers = learn(fitted, placed[k], pair=k == 1)
             known = plan.known._replace(numbers=numbers[plan.known.numbers])
-            found.insert(0, plan._replace(known=known))
+            found.append(plan._replace(known=known))
         for name, array in packed_templates(fitted).items():
             arrays.add(name, array)
         return found
+
+    def _check_values(self, values: GrowingValues) -> None:
+        if values.size > self.memory // 2:
+            raise ValueError(
+                f"the values of columns take {in_words(values.size)}, more than half of the memory, "
+                f"{in_words(self.memory)}: {REMEDY}"
+            )
 
     def _named(self, k: int, plan: Plan) -> Iterator[tuple[np.ndarray, Any, np.ndarray]]:
         """Block by block the attributes that stood there first: their numbers, all names, and which these are."""

@@ -10,6 +10,7 @@ Everything happens in a folder of its own inside of the target, which is removed
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 from collections.abc import Callable
@@ -28,9 +29,9 @@ from m3n.shards.labels import GrowingLabels, joint_labels
 from m3n.shards.manifest import NAME, NAMES, TABLES, Manifest, read_manifest
 from m3n.shards.numbering import Dictionary, Plan
 from m3n.shards.observed import Seen
-from m3n.shards.values import GrowingValues
 from m3n.shards.writer import Packed, ShardWriter
 
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 SHARE = 8  # of the memory, for what is merged at a time
 SHARD = 64_000_000  # bytes, usually
 
@@ -166,20 +167,18 @@ class Packer:
         for k, rows in enumerate((given.rows, given.pairs)):
             self._widths[k] = max(self._widths[k], 0 if rows is None else rows.matrix.shape[1])
 
-    def finish(self, packing: Packing, values: GrowingValues | None = None) -> None:
+    def finish(self, packing: Packing) -> None:
         """Write the shards of what was added.
 
         Parameters
         ----------
         packing : Packing
             How.
-        values : GrowingValues, optional
-            The values of columns.
         """
         if not self._blocks:
             raise ValueError("there is nothing to pack: no sequence that is not empty has a weight")
         classes, counts, rank, transitions = self.labels.settled()
-        plans, files = self._plans(packing, values)
+        plans, files = self._plans(packing)
         seen = [Seen(self.folder, f"observed{k}", len(classes) ** (1 + k)) for k in range(1 + self._paired)]
         writer = ShardWriter(self.folder, packing.shard_size or min(SHARD, packing.memory // 4))
         for packed in self._final(plans, rank):
@@ -200,17 +199,17 @@ class Packer:
         )  # fmt: skip
         self._move(manifest)
 
-    def _plans(self, packing: Packing, values: GrowingValues | None) -> tuple[list[Plan], list[dict[str, Any]]]:
+    def _plans(self, packing: Packing) -> tuple[list[Plan], list[dict[str, Any]]]:
         """How columns of positions and of pairs are numbered, and the file with their names if they have some."""
         if not packing.named:
             return [Plan(width) for width in self._widths], []
         self._say("counting attributes", 0.0)
         dictionary = Dictionary(self.folder, self._blocks, self._paired, packing.memory)
         plans, arrays = dictionary.plans(packing.min_freq), GrowingArrays(self.folder)
-        if packing.templates is None or values is None:
+        if packing.templates is None:
             dictionary.write_texts(plans[0], arrays)
         else:
-            plans = dictionary.learn(packing.templates, values, plans, arrays)
+            plans = dictionary.learn(packing.templates, plans, arrays)
         return plans, [{"file": NAMES} | arrays.close(self.folder / NAMES)]
 
     def _final(self, plans: list[Plan], rank: np.ndarray) -> Any:
@@ -247,6 +246,8 @@ def check_target(path: Path, force: bool) -> None:
     force : bool
         Whether packed data that are there may be replaced.
     """
+    if URL.match(str(path)):
+        raise ValueError(f"cannot pack to the URL {str(path)!r}: pack into a folder, and copy that")
     if path.exists() and not path.is_dir():
         raise FileExistsError(f"{path} is a file; choose a folder")
     if not path.exists() and not path.parent.is_dir():

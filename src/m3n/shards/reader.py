@@ -9,24 +9,24 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from m3n.features import AttributeVectorizer, Templates
+from m3n.features import AttributeVectorizer, HashedAttributes, HashedTemplates, Templates
 from m3n.features.lookup import Attribute
 from m3n.shards.arrays import DAMAGED, Arrays, ShardError, mapped
 from m3n.shards.blocks import Matrix, csr_of
-from m3n.shards.contents import Contents, check_checksum, check_size
+from m3n.shards.contents import Contents
 from m3n.shards.labels import Transitions
-from m3n.shards.manifest import NAMES, TABLES, Manifest, read_manifest
+from m3n.shards.manifest import NAMES, TABLES, Manifest
 from m3n.shards.names import Texts
 from m3n.shards.observed import pairs_of
+from m3n.shards.places import place_of
 from m3n.shards.values import unpacked_templates
 
-CHECKED = set[tuple[str, str]]()  # files of which this process has seen that they are what the manifest says
+CHECKED = set[tuple[str, str, str]]()  # files of which this process has seen that they are what the manifest says
 
 
 class Shard(NamedTuple):
@@ -82,8 +82,11 @@ class Shards:
 
     Parameters
     ----------
-    path : path
-        The folder.
+    path : path or str
+        The folder, or a URL such as "s3://bucket/folder", which fsspec must know.
+    cache : path, optional
+        A folder of this machine for files that come from a URL. The default is what the variable M3N_SHARD_CACHE names,
+        else one of the user's.
 
     Attributes
     ----------
@@ -109,21 +112,21 @@ class Shards:
         What tells these data from others.
     """
 
-    def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
-        self.manifest: Manifest = read_manifest(self.path)
-        for entry in self.manifest.files:
-            check_size(self.path / entry["file"], entry)
+    def __init__(self, path: str | os.PathLike[str], cache: str | os.PathLike[str] | None = None):
+        self.path, self.cache = path, cache
+        self._place = place_of(path, cache)
+        self.manifest: Manifest = self._place.manifest()
+        self._place.check_sizes(self.manifest.files)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.path,)
+        return type(self), (self.path, self.cache)
 
     def __len__(self) -> int:
         return len(self.manifest.shards)
 
     def __repr__(self) -> str:
         total = self.manifest.count
-        return f"Shards({str(self.path)!r}): {total('sequences'):,} sequences, {total('positions'):,} positions"
+        return f"Shards({os.fspath(self.path)!r}): {total('sequences'):,} sequences, {total('positions'):,} positions"
 
     @property
     def kind(self) -> str:
@@ -184,7 +187,7 @@ class Shards:
         found = Transitions.of(tables)
         shapes = [table.shape for table in found]
         if shapes != [(labels, labels, 2), (labels, 2), (labels, 2)]:
-            raise ShardError(f"{self.path / TABLES}: tables of {labels} labels have the shapes {shapes}; {DAMAGED}")
+            raise ShardError(f"{self._named(TABLES)}: tables of {labels} labels have the shapes {shapes}; {DAMAGED}")
         return found
 
     @property
@@ -223,15 +226,13 @@ class Shards:
             Which.
         """
         entry = self.manifest.shards[i]
-        path = self.path / entry["file"]
-        check_size(path, entry)
-        known = (str(path.absolute()), entry["checksum"])
-        if known not in CHECKED:
-            check_checksum(path, entry)
+        known = (self._place.name, entry["file"], entry["checksum"])
+        first = known not in CHECKED
+        path = self._place.file(entry, first)
         arrays = mapped(path)
         contents = Contents(path, arrays, entry)
         contents.check_shapes(self.kind == "dense", self.width, self.pair_width is not None, self.weighted)
-        if known not in CHECKED:
+        if first:
             contents.check_values(self.width, self.pair_width, len(self.classes))
             CHECKED.add(known)
         pairs = None
@@ -260,7 +261,9 @@ class Shards:
     def _vectorizer(self) -> AttributeVectorizer | Templates | None:
         if self.kind not in ("attributes", "columns"):
             return None
-        templates = self.templates
+        templates, bits = self.templates, self.manifest.settings["hash_bits"]
+        if bits is not None:
+            return HashedAttributes(bits) if templates is None else HashedTemplates(templates, bits)
         if templates is not None:
             return unpacked_templates(templates, self._open_table(NAMES))
         vectorizer = AttributeVectorizer(self.manifest.settings["separator"])
@@ -270,21 +273,22 @@ class Shards:
     def _pairs(self, name: str, attributes: int, labels: int) -> scipy.sparse.csr_array:
         keys = self._open_table(TABLES).get(name)
         if keys is None or keys.dtype != np.int64 or keys.ndim != 1:
-            raise ShardError(f"{self.path / TABLES}: the array {name!r} is missing; {DAMAGED}")
+            raise ShardError(f"{self._named(TABLES)}: the array {name!r} is missing; {DAMAGED}")
         if len(keys) and not (keys[0] >= 0 and keys[-1] < attributes * labels and (keys[1:] > keys[:-1]).all()):
-            raise ShardError(f"{self.path / TABLES}: pairs of attributes and labels are not in order; {DAMAGED}")
+            raise ShardError(f"{self._named(TABLES)}: pairs of attributes and labels are not in order; {DAMAGED}")
         return pairs_of(keys, attributes, labels)
 
     def _open_table(self, name: str) -> Arrays:
         """The arrays of a file that belongs to all shards, mapped."""
-        path = self.path / name
         entry = next(entry for entry in self.manifest.tables if entry["file"] == name)
-        check_size(path, entry)
-        known = (str(path.absolute()), entry["checksum"])
-        if known not in CHECKED:
-            check_checksum(path, entry)
-            CHECKED.add(known)
+        known = (self._place.name, name, entry["checksum"])
+        path = self._place.file(entry, known not in CHECKED)
+        CHECKED.add(known)
         return mapped(path)
+
+    def _named(self, file: str) -> str:
+        """What messages call a file."""
+        return f"{self._place.name}/{file}"
 
     def _counted(self, name: str) -> np.ndarray:
         return np.array([shard[name] for shard in self.manifest.shards], np.int64)

@@ -77,7 +77,7 @@ class Runs:
         sample = np.sort(np.concatenate(samples)) if samples else np.empty(0, np.int64)
         edges = sample[len(sample) * np.arange(1, ranges) // ranges] if len(sample) else sample
         rows = [[0, *self._places(run, edges), size] for run, size in enumerate(self.sizes)]
-        return np.array(rows, np.int64).reshape(len(rows), -1)
+        return np.array(rows, np.int64).reshape(len(rows), ranges + 1 if len(edges) == ranges - 1 else 2)
 
     def _places(self, run: int, edges: np.ndarray) -> list[int]:
         """Where keys stand in a run. (``searchsorted`` would copy all keys out of the records.)"""

@@ -1,9 +1,9 @@
-"""Attributes of templates, whose values have one numbering for all blocks.
+"""The numbers of attributes of templates: those that ``Templates`` gives them, when all values of columns are known.
 
-The values of columns (words, their lower case, their suffixes) are few in comparison with attributes, and whoever reads
-new tokens later has them in memory, too: they are numbered in memory, in the order in which they appear. What stands
-beyond a sentence, ``_B-1`` for example, has numbers below zero until all values are known. At the end the attributes
-of a template are sorted as ``JointCodes`` sorts them, so that ``Templates`` finds the same numbers for new tokens.
+The words of attributes that are kept (values of columns, their lower case, their suffixes) are few in comparison with
+these, and whoever reads new tokens has them in memory, too: they are numbered in memory, in the order in which blocks
+have them. What stands beyond a sentence, ``_B-1`` for example, has numbers below zero until all values are known. Then
+the attributes of a template are sorted as ``JointCodes`` sorts them.
 """
 
 from __future__ import annotations
@@ -13,60 +13,68 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from m3n.features import Templates
+from m3n.features.template_tuples import BEYOND, NO_WORD, keys_of
 from m3n.io.template_syntax import Key
 from m3n.shards.arrays import Arrays
-from m3n.shards.blocks import Rows
 from m3n.shards.names import Texts, Tuples
 
-EACH = 200  # bytes of a value in memory, besides its letters
+EACH = 180  # bytes of a value in memory, besides its letters
 
 
 class GrowingValues:
-    """The values of columns, as they come."""
+    """The values of columns, as they come.
 
-    def __init__(self) -> None:
-        self.numbers: dict[Key, defaultdict[str, int]] = {}
-        self.size = 0  # bytes of memory, about
+    Parameters
+    ----------
+    templates : Templates
+        The templates.
+    """
 
-    def rows(self, local: Templates, matrix: scipy.sparse.csr_array, pair: bool) -> Rows:
-        """What templates have made of a block, with the attributes in the numbers of values.
+    def __init__(self, templates: Templates):
+        self.templates, self.keys = templates, keys_of(templates)
+        self._numbers = [defaultdict[str, int]() for _ in self.keys]
+        for known in self._numbers:
+            known.default_factory = known.__len__
+        self._letters = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of memory, about."""
+        return self._letters + EACH * sum(map(len, self._numbers))
+
+    def codes(self, tuples: Tuples, own: np.ndarray) -> np.ndarray:
+        """The numbers (attributes, macros) of the words of some attributes of a block.
 
         Parameters
         ----------
-        local : Templates
-            What they have learnt from the block.
-        matrix : csr_array
-            The rows.
-        pair : bool
-            Whether these are attributes of pairs.
+        tuples : Tuples
+            All of them.
+        own : array of int
+            Which.
         """
-        own = [(t, made) for t, made in zip(local.parsed, local.attributes, strict=True) if t.pair == pair]
-        codes = np.zeros((sum(len(made) for _, made in own), max(len(t.macros) for t, _ in own) or 1), np.int32)
-        maps, low = {key: self._numbers(local, key) for t, _ in own for _, key in t.macros}, 0
-        for template, made in own:
-            for j, ((_, key), part) in enumerate(zip(template.macros, made.split(), strict=False)):
-                codes[low : low + len(made), j] = maps[key][part]
-            low += len(made)
-        return Rows(matrix, Tuples(np.array([len(made) for _, made in own], np.int64), codes))
+        codes = tuples.codes[own]
+        used = np.unique(codes[codes != NO_WORD])
+        numbers = np.zeros(len(tuples.words) + 1, np.int32)  # the last is that of NO_WORD
+        places = np.searchsorted(tuples.begins, used, side="right") - 1
+        after = (used - tuples.begins[places + 1]).tolist()  # the last word of a column has -1
+        for word, place, text, rest in zip(
+            used.tolist(), places.tolist(), tuples.words.take(used).pieces(), after, strict=True
+        ):
+            if text[:1] == BEYOND:
+                numbers[word] = rest  # below zero, from far behind a sentence to near before it
+            else:
+                numbers[word] = self._numbers[place][text[1:].decode("utf-8", "surrogatepass")]
+                self._letters += len(text)
+        return numbers[codes]
 
-    def _numbers(self, local: Templates, key: Key) -> np.ndarray:
-        """The number of every value of a block, and of what stands beyond its sentences."""
-        if key not in self.numbers:
-            self.numbers[key] = defaultdict()
-            self.numbers[key].default_factory = self.numbers[key].__len__
-        known = self.numbers[key]
-        before, values = len(known), local.values[key]
-        found = np.fromiter(map(known.__getitem__, values), np.int32, len(values))
-        new = len(known) - before
-        self.size += new * EACH + (sum(map(len, values)) * new // max(len(values), 1))
-        return np.concatenate([found, -1 - np.arange(len(local.words(key)) - len(values), dtype=np.int32)])
-
-    def texts(self) -> dict[Key, list[str]]:
-        """The values by their numbers."""
-        return {key: list(known) for key, known in self.numbers.items()}
+    def values(self) -> dict[Key, list[str]]:
+        """The values by their numbers, with what forms make of what stands beyond sentences."""
+        return {
+            key: self.templates.with_symbols(key, list(known))
+            for key, known in zip(self.keys, self._numbers, strict=True)
+        }
 
 
 class Placed(NamedTuple):
@@ -84,13 +92,13 @@ class Placed(NamedTuple):
     codes: np.ndarray
 
     @classmethod
-    def of(cls, found: Iterable[tuple[np.ndarray, Tuples, np.ndarray]], count: int) -> Placed:
+    def of(cls, found: Iterable[tuple[np.ndarray, Tuples, np.ndarray]], count: int, values: GrowingValues) -> Placed:
         """From pieces: numbers of attributes, attributes of a block, and which of them they are."""
         owners, codes = np.empty(count, np.int16), np.empty((count, 0), np.int32)
-        for numbers, tuples, chosen in found:
+        for numbers, tuples, own in found:
             if not codes.shape[1]:
                 codes = np.empty((count, tuples.codes.shape[1]), np.int32)
-            owners[numbers], codes[numbers] = tuples.owners[chosen], tuples.codes[chosen]
+            owners[numbers], codes[numbers] = tuples.owners[own], values.codes(tuples, own)
         return cls(owners, codes)
 
 
@@ -118,7 +126,7 @@ def learn(templates: Templates, placed: Placed, pair: bool) -> np.ndarray:
 
 def _beyond(codes: np.ndarray, templates: Templates, key: Key) -> np.ndarray:
     """Codes in which what stands beyond sentences follows after the values."""
-    return np.where(codes < 0, len(templates.values[key]) - 1 - codes, codes)
+    return np.where(codes < 0, len(templates.words(key)) + codes, codes)
 
 
 def with_values(templates: Templates, values: dict[Key, list[str]]) -> Templates:
