@@ -22,6 +22,7 @@ RANKS = {
     "scores": 2,  # of labels; chunks are read by io
     "grammars": 3,  # read from trees of io, for structures, with templates of features
     "alignment": 3,  # learnt from sentence pairs, for features of links
+    "shards": 3,  # packed sequences, with the attributes of features
     "problem": 3,
     "checks": 4,
     "solvers": 4,

@@ -22,9 +22,11 @@ NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
     "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
-    "SaddleStatus", "SegmentTagger", "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective",
+    "SaddleStatus", "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner",
+    "WrongObjective",
     "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars",
-    "grid_graph", "io", "load", "losses", "minimize", "path", "report", "reports", "scores", "solvers", "structures",
+    "grid_graph", "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers",
+    "structures",
 }  # fmt: skip
 
 

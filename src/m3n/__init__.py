@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         grid_graph,
         load,
     )
+    from m3n.estimators.packing import pack
     from m3n.problem import Answer, EngineLost, Problem
     from m3n.reports import report
     from m3n.run.certificate import Certificate, Record
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from m3n.run.paths import Path, PathPoint, path
     from m3n.run.saddle import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
     from m3n.run.suitability import MissingOracle, WrongObjective
+    from m3n.shards import ShardError, Shards
 
 _HOME = {
     "Answer": "m3n.problem",
@@ -72,6 +74,8 @@ _HOME = {
     "SaddleStatus": "m3n.run.saddle",
     "SegmentTagger": "m3n.estimators",
     "SequenceTagger": "m3n.estimators",
+    "ShardError": "m3n.shards",
+    "Shards": "m3n.shards",
     "Snapshot": "m3n.run.loop",
     "Status": "m3n.run.loop",
     "WordAligner": "m3n.estimators",
@@ -81,6 +85,7 @@ _HOME = {
     "grid_graph": "m3n.estimators",
     "load": "m3n.estimators",
     "minimize": "m3n.run.loop",
+    "pack": "m3n.estimators.packing",
     "path": "m3n.run.paths",
     "report": "m3n.reports",
 }
@@ -93,9 +98,9 @@ __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "EngineLost",
     "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem",
     "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger",
-    "SequenceTagger", "Snapshot", "Status", "WordAligner", "WrongObjective", "alignment", "callbacks", "checks",
-    "compare", "compat", "datasets", "excessive_gap", "features", "grammars", "grid_graph", "io", "load", "losses",
-    "minimize", "path", "report", "reports", "scores", "solvers", "structures",
+    "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner", "WrongObjective", "alignment",
+    "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars", "grid_graph",
+    "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers", "structures",
 ]  # fmt: skip
 
 

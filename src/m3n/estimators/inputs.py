@@ -126,7 +126,15 @@ class SequenceReader:
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
         separator = getattr(self.vectorizer, "separator", None)  # how names and values are joined, if they are
-        plain = {"kind": self.kind, "width": self.width, "columns": self.columns, "delimiter": self.delimiter}
+        plain: dict[str, Any] = {
+            "kind": self.kind,
+            "width": self.width,
+            "columns": self.columns,
+            "delimiter": self.delimiter,
+        }
+        if isinstance(self.vectorizer, Templates):
+            made = self.vectorizer
+            plain["templates"] = {"patterns": list(made.patterns), "padding": made.padding, "syntax": made.syntax}
         return plain if separator is None else plain | {"separator": separator}, packed_vocabulary(self.vectorizer)
 
     @classmethod
@@ -135,6 +143,7 @@ class SequenceReader:
     ) -> SequenceReader:
         """The reader that ``packed`` has written."""
         own = dict(plain)
+        templates = Templates(**own.pop("templates")) if "templates" in own else templates  # once they were parameters
         vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
         return cls(**own, vectorizer=vectorizer)
 
@@ -145,7 +154,7 @@ class SequenceReader:
         sequences, lengths = as_sequences(X, templates)
         if not lengths.any():
             raise ValueError(NOTHING)
-        self.kind = "columns" if templates else _kind(sequences[np.flatnonzero(lengths)[0]])
+        self.kind = "columns" if templates else kind_of(sequences[np.flatnonzero(lengths)[0]])
         if self.kind in ("columns", "attributes"):
             self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
             matrix = self.vectorizer.fit_transform(sequences, min_freq)
@@ -164,7 +173,7 @@ class SequenceReader:
             if first is None:
                 continue
             if rows is None:
-                self.kind = _kind(first)
+                self.kind = kind_of(first)
                 rows = GrowingRows() if self.kind == "attributes" else _GrowingMatrix(self.kind)
             rows.add(block, begin)
         if rows is None:
@@ -277,7 +286,7 @@ def flat_labels(y: Any, lengths: np.ndarray) -> list[Any]:
     """All labels in one list, after checking that they fit the sequences."""
     if y is None:
         raise ValueError("y is missing: a list of label sequences, one per sequence of X, is needed")
-    checked = [label_list(sequence, i) for i, sequence in enumerate(_label_sequences(y, lengths))]
+    checked = [label_list(sequence, i) for i, sequence in enumerate(label_sequences(y, lengths))]
     check_counts(np.fromiter(map(len, checked), np.int64, len(checked)), lengths)
     flat = list(chain.from_iterable(checked))
     if not set(map(type, flat)) <= {str, int}:  # other types are looked at one by one
@@ -293,14 +302,14 @@ def share_right(y: Any, predicted: list[list[Any]], weights: np.ndarray | None =
     return float(np.average(right, weights=None if weights is None else np.repeat(weights, lengths)))
 
 
-def _label_sequences(y: Any, lengths: np.ndarray) -> list[Any]:
+def label_sequences(y: Any, lengths: np.ndarray) -> list[Any]:
     """The labels of every sequence; a column of a data frame is cut where the sequences end."""
     if hasattr(y, "iloc") and len(y) == lengths.sum() and not any(isinstance(label, (list, np.ndarray)) for label in y):
         return np.split(y.to_numpy(), np.cumsum(lengths)[:-1])
     return as_list(y)
 
 
-def _kind(sequence: Any) -> str:
+def kind_of(sequence: Any) -> str:
     if scipy.sparse.issparse(sequence):
         return "sparse"
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "biuf":
@@ -327,7 +336,7 @@ class _GrowingMatrix:
         if not self.blocks:
             self.first = next(i for i, sequence in enumerate(sequences, begin) if length_of(sequence, i))
         like = (self.blocks[0].shape[1], f"sequence {self.first} has") if self.blocks else None
-        self.blocks.append(_joined(sequences, self.kind, like, begin))
+        self.blocks.append(joined_rows(sequences, self.kind, like, begin))
 
     def matrix(self) -> Matrix:
         """All rows; the blocks are let go of."""
@@ -336,10 +345,10 @@ class _GrowingMatrix:
 
 
 def _join(sequences: list[Any], kind: str, width: int | None) -> Matrix:
-    return _joined(sequences, kind, None if width is None else (width, "the model was trained with"))
+    return joined_rows(sequences, kind, None if width is None else (width, "the model was trained with"))
 
 
-def _joined(sequences: list[Any], kind: str, like: tuple[int, str] | None, begin: int = 0) -> Matrix:
+def joined_rows(sequences: list[Any], kind: str, like: tuple[int, str] | None, begin: int = 0) -> Matrix:
     """The rows of sequences; they are as wide as something else that is named, or as the first of them."""
     read = _dense if kind == "dense" else lambda sequence, i: scipy.sparse.csr_array(sequence, dtype=float)
     parts = {i: read(sequence, i) for i, sequence in enumerate(sequences, begin) if length_of(sequence, i)}

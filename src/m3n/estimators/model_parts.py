@@ -19,7 +19,7 @@ import scipy.sparse
 from m3n import losses, solvers
 from m3n.estimators.kernel_scores import Support, Transformed
 from m3n.estimators.matrices import packed, unpacked
-from m3n.features import AttributeVectorizer, KernelFunction, Templates
+from m3n.features import AttributeVectorizer, HashedAttributes, HashedTemplates, KernelFunction, Templates
 from m3n.run.certificate import Certificate, Record
 from m3n.run.loop import Status
 from m3n.structures import Transitions
@@ -212,6 +212,8 @@ def packed_vocabulary(vectorizer: AttributeVectorizer | Templates | None) -> dic
     """What a vectoriser has learnt."""
     if vectorizer is None:
         return {}
+    if isinstance(vectorizer, (HashedAttributes, HashedTemplates)):
+        return {"hash_bits": np.array([vectorizer.bits])}
     if isinstance(vectorizer, AttributeVectorizer):
         return {"vocabulary": _packed_text(list(vectorizer.vocabulary))}
     tables = [(j, table) for j, own in enumerate(vectorizer.attributes) for table in own.tables]
@@ -226,6 +228,9 @@ def restored_vectorizer(
     tensors: Mapping[str, np.ndarray], templates: Templates | None, separator: str | None = None
 ) -> AttributeVectorizer | Templates | None:
     """The vectoriser again."""
+    if "hash_bits" in tensors:
+        bits = int(tensors["hash_bits"][0])
+        return HashedAttributes(bits) if templates is None else HashedTemplates(templates, bits)
     if "vocabulary" not in tensors:
         return None
     entries = json.loads(tensors["vocabulary"].tobytes().decode("utf-8", "surrogatepass"))

@@ -34,8 +34,8 @@ def as_sequences(X: Any, templates: Templates | None) -> tuple[Any, np.ndarray]:
     if isinstance(X, Sentences):
         return _in_columns(X, templates)
     if templates is not None and comes_once(X):
-        return _in_columns(Sentences.of(sequence for sequence, _ in _one_by_one(X, templates)), templates)
-    sequences = [_opened(sequence, i, templates) for i, sequence in enumerate(_listed(X))]
+        return _in_columns(Sentences.of(sequence for sequence, _ in one_by_one(X, templates)), templates)
+    sequences = [_opened(sequence, i, templates) for i, sequence in enumerate(listed(X))]
     lengths = _lengths(sequences)  # which checks them, too
     return _in_columns(Sentences.of(sequences), templates) if templates else (sequences, lengths)
 
@@ -65,7 +65,7 @@ class Blocks:
 
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
         block, positions = list[Any](), 0
-        for sequence, length in _one_by_one(self._X, None):
+        for sequence, length in one_by_one(self._X, None):
             block.append(sequence)
             self._lengths.append(length)
             positions += length
@@ -76,7 +76,7 @@ class Blocks:
             yield len(self._lengths) - len(block), block
 
 
-def _one_by_one(X: Iterable[Any], templates: Templates | None) -> Iterator[tuple[Any, int]]:
+def one_by_one(X: Iterable[Any], templates: Templates | None) -> Iterator[tuple[Any, int]]:
     """Every sequence as it is read, and its length."""
     for i, sequence in enumerate(X):
         opened = _opened(sequence, i, templates)
@@ -104,7 +104,7 @@ def _in_columns(X: Sentences, templates: Templates | None) -> tuple[Sentences, n
     return (X if kept.all() else Sentences(X.columns, X.offsets[kept], X.label)), lengths
 
 
-def _listed(X: Any) -> list[Any]:
+def listed(X: Any) -> list[Any]:
     """A list of sequences; one data frame is cut where its sentences begin."""
     if not is_frame(X):
         return as_list(X)

@@ -206,7 +206,8 @@ def shortest(values: np.ndarray) -> np.ndarray:
     values : array (entries,)
         They themselves.
     """
-    return values[:1].copy() if values.size > 1 and (values == values[0]).all() else values
+    alike = values.size > 1 and (not any(values.strides) or (values == values[0]).all())
+    return values[:1].copy() if alike else values
 
 
 def adding_up(owners: np.ndarray, values: np.ndarray, size: int) -> scipy.sparse.csr_array:

@@ -9,6 +9,7 @@ both took about 1.7 times as long.
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 
 import numpy as np
@@ -96,18 +97,22 @@ class Sparse(InPlace):
         self.labels = label_shape(labels)
         self.width = int(np.prod(self.labels))
         self.dim = self.X.shape[1] * self.width
-        self.shapes = ((self.X.shape[0], *self.labels),)
+        self._take(self.X, shortest(self.X.data))
+
+    def _take(self, X: scipy.sparse.csr_array, data: np.ndarray) -> None:
+        """Keep rows, and the values of their entries or one that is that of all."""
+        self.X, self._data, self.shapes = X, data, ((X.shape[0], *self.labels),)
         self._starts: dict[int, np.ndarray] = {}
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
         X, weights, theta = self.X, w.reshape(-1, self.width), out[0].reshape(-1, self.width)
-        threads.run(gather, threads.lanes(X.indptr), X.indptr, X.indices, X.data, weights, theta)
+        threads.run(gather, threads.lanes(X.indptr), X.indptr, X.indices, self._data, weights, theta)
         return out
 
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         X, marginals, vector = self.X, parts[0].reshape(-1, self.width), out.reshape(-1, self.width)
         starts = self._columns(threads)
-        threads.run(scatter, list(pairwise(range(len(starts)))), starts, X.indices, X.data, marginals, scale, vector)
+        threads.run(scatter, list(pairwise(range(len(starts)))), starts, X.indices, self._data, marginals, scale, vector)
 
     def norms(self) -> Parts:
         return (np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()),)
@@ -115,10 +120,12 @@ class Sparse(InPlace):
     def rows(self) -> SparseRows:
         count = self.X.shape[0]
         runs = self.X.indices.astype(np.int64) * self.width
-        return SparseRows(self.X.indptr, runs, self.X.data, np.full(count, self.width), (count,))
+        return SparseRows(self.X.indptr, runs, self._data, np.full(count, self.width), (count,))
 
     def select(self, rows: tuple[Selection, ...]) -> FeatureMap:
-        return Sparse(_chosen(self.X, rows[0]), self.labels)
+        part, X = copy.copy(self), _chosen(self.X, rows[0])
+        part._take(X, self._data if len(self._data) == 1 else X.data)
+        return part
 
     def _columns(self, threads: Threads) -> np.ndarray:
         """Where the entries of every row begin that belong to a thread's range of columns, and end; found once."""
@@ -147,9 +154,7 @@ def _chosen(X: scipy.sparse.csr_array, rows: Selection) -> scipy.sparse.csr_arra
     low, high, _ = rows.indices(X.shape[0])
     begin, end = int(X.indptr[low]), int(X.indptr[max(low, high)])
     own = X.data[begin:end], X.indices[begin:end], X.indptr[low : max(low, high) + 1] - begin
-    chosen = scipy.sparse.csr_array(own, shape=(max(high - low, 0), X.shape[1]))
-    chosen.has_sorted_indices = True  # as in all of X
-    return chosen
+    return scipy.sparse.csr_array(own, shape=(max(high - low, 0), X.shape[1]))
 
 
 class NoFeatures(FeatureMap):

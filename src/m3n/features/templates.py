@@ -171,7 +171,7 @@ class Templates:
             Attributes that occur less often are left out.
         """
         used = self._used_columns(sentences)
-        values = {key: self._with_symbols(key, list(column.values)) for key, column in used.items()}
+        values = {key: self.with_symbols(key, list(column.values)) for key, column in used.items()}
         self.restore(values, [()] * len(self.parsed))
         codes = {key: column.codes for key, column in used.items()}
         learn = partial(JointCodes.learn, least=min_freq)
@@ -283,8 +283,16 @@ class Templates:
         name = "_x" if self.syntax == "wapiti" else "_B"
         return [f"{name}{side}{distance}" for side in "-+" for distance in distances]
 
-    def _with_symbols(self, key: Key, values: list[str]) -> list[str]:
-        """Values of a form with those of the symbols beyond the sentence, if it is made of these like of any text."""
+    def with_symbols(self, key: Key, values: list[str]) -> list[str]:
+        """Values of a form with those of the symbols beyond the sentence, if it is made of these like of any text.
+
+        Parameters
+        ----------
+        key : int or str
+            Which column, or form of one.
+        values : list of str
+            Its values.
+        """
         if not _expression(key):
             return values
         function = _function(_place(key)[1])

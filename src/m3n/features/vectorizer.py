@@ -138,10 +138,12 @@ class GrowingRows:
     ----------
     vocabulary : dict
         From an attribute to its column.
+    entries : int
+        Attributes of all tokens so far.
     """
 
     def __init__(self, separator: str | None = None):
-        self.separator = separator
+        self.separator, self.entries = separator, 0
         self.vocabulary: defaultdict[Attribute, int] = defaultdict()
         self.vocabulary.default_factory = self.vocabulary.__len__
         number = self.vocabulary.__getitem__
@@ -162,6 +164,7 @@ class GrowingRows:
         self._columns.append(np.fromiter(map(self._number, flat.attributes), np.int32, int(flat.ends[-1])))
         self._weights.append(flat.weights)
         self._counts.append(np.diff(flat.ends))
+        self.entries += int(flat.ends[-1])
 
     def matrix(self) -> scipy.sparse.csr_array:
         """One row per token; what it was made of is let go of."""

@@ -28,3 +28,20 @@ def csr(values: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int | 
         ends = np.concatenate([[0], np.cumsum(kept)])[ends]
         columns, values = columns[kept], values[kept]
     return scipy.sparse.csr_array((values, columns, ends), shape=(len(ends) - 1, width))
+
+
+def renumbered(matrix: scipy.sparse.csr_array, numbers: np.ndarray, width: int) -> scipy.sparse.csr_array:
+    """The matrix with other numbers for its columns, in ascending order and without those that have none.
+
+    Parameters
+    ----------
+    matrix : csr_array
+        The rows.
+    numbers : array of int (columns,)
+        The new number of every column, negative for none.
+    width : int
+        How many columns there are then.
+    """
+    found = csr(matrix.data, numbers[matrix.indices], matrix.indptr, width)
+    found.sum_duplicates()  # also sorts; new numbers may be the same
+    return found

@@ -85,17 +85,19 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
         self.delimiter = delimiter
 
     @classmethod
-    def of(cls, tokens: Iterable[Sequence[Sequence[str]]]) -> Sentences:
+    def of(cls, tokens: Iterable[Sequence[Sequence[str]]], begin: int = 0) -> Sentences:
         """Sentences from lists of tokens, each a tuple or list with one string per column.
 
         Parameters
         ----------
         tokens : iterable of sentences
             For every token of every sentence its columns. What has no length is read block by block, and not kept.
+        begin : int
+            The number of the first sentence, for errors.
         """
         if isinstance(tokens, Sentences):
             return tokens
-        growing = _Growing()
+        growing = _Growing(begin)
         for block in [list(tokens)] if hasattr(tokens, "__len__") else _blocks(tokens):
             growing.add(block)
         return growing.sentences()
@@ -165,16 +167,20 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
 
 
 class _Growing:
-    """Sentences that come block by block."""
+    """Sentences that come block by block, the first of which has this number."""
 
-    def __init__(self) -> None:
+    def __init__(self, begin: int) -> None:
+        self.begin = begin
         self.columns = list[GrowingColumn]()
         self.ends = [0]  # of sentences
 
     def add(self, sentences: list[Any]) -> None:
         """Some more sentences."""
         flat = list(chain.from_iterable(sentences))
-        widths, begin = set(map(len, flat)) if set(map(type, flat)) <= {tuple, list} else {-1}, len(self.ends) - 1
+        widths, begin = (
+            set(map(len, flat)) if set(map(type, flat)) <= {tuple, list} else {-1},
+            self.begin + len(self.ends) - 1,
+        )
         if len(widths | ({len(self.columns)} if self.columns else set())) > 1 or -1 in widths:
             _complain(sentences, begin, len(self.columns))
         if flat and not self.columns:

@@ -24,7 +24,10 @@ FEW = 3  # numbers of a row: up to so many are added one by one
 
 @compiled
 def gather(low, high, pointers, indices, data, dense, out):
-    """out[r] = sum over the entries of row r of data * dense[index], for rows low..high-1."""
+    """out[r] = sum over the entries of row r of data * dense[index], for rows low..high-1.
+
+    ``data`` of one number is that of all entries.
+    """
     width, last = dense.shape[1], pointers[high] - 1
     if width < 4:
         _gather_narrow(low, high, pointers, indices, data, dense, out)
@@ -42,25 +45,26 @@ def gather(low, high, pointers, indices, data, dense, out):
 
 @inner
 def _gather_narrow(low, high, pointers, indices, data, dense, out):
+    final = data.shape[0] - 1
     for r in range(low, high):
         for j in range(out.shape[1]):
             out[r, j] = 0.0
         for e in range(pointers[r], pointers[r + 1]):
             for j in range(out.shape[1]):
-                out[r, j] += data[e] * dense[indices[e], j]
+                out[r, j] += data[min(e, final)] * dense[indices[e], j]
 
 
 @inner
 def _gather_group(low, high, pointers, indices, data, last, dense, column, out, zero):
     """Up to 24 columns with six sums in registers, or up to eight with two. Beyond the last column they overlap."""
-    width = dense.shape[1]
+    width, final = dense.shape[1], data.shape[0] - 1
     offsets = within(zero, width - 4 - column)
     for r in range(low, high):
         sums = zero
         for e in range(pointers[r], pointers[r + 1]):
             if len(sums) > 2:  # the weights of eight columns come by themselves
                 ask_run(dense, indices[min(e + AHEAD, last)] * width + column)
-            at, x = indices[e] * width + column, splat(data[e])
+            at, x = indices[e] * width + column, splat(data[min(e, final)])
             sums = multiply_add(x, loads(dense, at, offsets), sums)
         stores(out, r * width + column, offsets, sums)
 
@@ -103,33 +107,34 @@ def _few(row):
 @inner
 def _scatter_six(indices, data, first, stop, last, dense, scale, column, r, out):
     """Up to 24 columns. All is loaded before any is stored, so vectors that overlap store the same numbers."""
-    width = dense.shape[1]
+    width, final = dense.shape[1], data.shape[0] - 1
     offsets = within(six(0.0), width - 4 - column)
     amounts = multiply(splat(scale), loads(dense, r * width + column, offsets))
     for e in range(first, stop):
         ask_run(out, indices[min(e + AHEAD, last)] * width + column)
-        at, x = indices[e] * width + column, splat(data[e])
+        at, x = indices[e] * width + column, splat(data[min(e, final)])
         stores(out, at, offsets, multiply_add(x, amounts, loads(out, at, offsets)))
 
 
 @inner
 def _scatter_rest(indices, data, first, stop, dense, scale, mask, r, out):
     """One, two or three last columns: a vector that overlaps its neighbour and adds zero there."""
-    width = dense.shape[1]
+    width, final = dense.shape[1], data.shape[0] - 1
     x = multiply(multiply(splat(scale), load(dense, r * width + width - 4)), load(mask, width % 24))
     for e in range(first, stop):
         at = indices[e] * width + width - 4
-        store(out, at, multiply_add(splat(data[e]), x, load(out, at)))
+        store(out, at, multiply_add(splat(data[min(e, final)]), x, load(out, at)))
 
 
 @inner
 def _scatter_each(indices, data, first, stop, dense, scale, r, out):
     """Number by number."""
+    final = data.shape[0] - 1
     for j in range(dense.shape[1]):
         x = scale * dense[r, j]
         if x != 0.0:
             for e in range(first, stop):
-                out[indices[e], j] += data[e] * x
+                out[indices[e], j] += data[min(e, final)] * x
 
 
 @compiled

@@ -1,0 +1,77 @@
+"""Which attribute occurs with which label: found on disk while shards are written, mapped when it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse
+
+from m3n.shards.arrays import GrowingArrays
+from m3n.shards.blocks import Matrix
+from m3n.shards.runs import Runs, starts_of
+
+KEY = np.dtype([("key", "<i8")])
+
+
+class Seen:
+    """Pairs of an attribute and a label that occur.
+
+    Parameters
+    ----------
+    folder : Path
+        Where to keep them.
+    name : str
+        What files are called.
+    labels : int
+        How many labels there are.
+    """
+
+    def __init__(self, folder: Path, name: str, labels: int):
+        self.runs, self.labels = Runs(folder, name, KEY), labels
+
+    def add(self, matrix: Matrix, labels: np.ndarray) -> None:
+        """The pairs of some rows.
+
+        Parameters
+        ----------
+        matrix : array or csr_array (rows, attributes)
+            The rows; nothing is to be known of dense ones.
+        labels : array of int (rows,)
+            The label of each.
+        """
+        if scipy.sparse.issparse(matrix):
+            keys = matrix.indices * np.int64(self.labels)
+            keys += np.repeat(labels, np.diff(matrix.indptr))
+            keys.sort()
+            self.runs.add(keys[starts_of(keys)].view(KEY))
+
+    def write(self, arrays: GrowingArrays, name: str, memory: int) -> None:
+        """Write the sorted keys: attribute * labels + label.
+
+        Parameters
+        ----------
+        arrays : GrowingArrays
+            Where to.
+        name : str
+            The name of the array.
+        memory : int
+            Bytes that may be taken.
+        """
+        arrays.add(name, np.empty(0, np.int64))
+        for records in self.runs.merged(memory):
+            arrays.add(name, records["key"][starts_of(records["key"])])
+
+
+def pairs_of(keys: np.ndarray, attributes: int, labels: int) -> scipy.sparse.csr_array:
+    """The pairs as a matrix of truth values (attributes, labels).
+
+    Parameters
+    ----------
+    keys : array of int (pairs,)
+        Sorted keys.
+    attributes, labels : int
+        How many there are.
+    """
+    ends = np.searchsorted(keys, np.arange(attributes + 1) * np.int64(labels))
+    return scipy.sparse.csr_array((np.ones(len(keys), bool), keys % labels, ends), shape=(attributes, labels))
