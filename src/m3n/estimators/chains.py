@@ -10,7 +10,7 @@ max_y sum_t p_t(y_t) over the allowed outputs, which is Viterbi on the marginals
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,14 +241,65 @@ def learn_constraints(
     names = classes.tolist()
     if constraints is None:
         return None
-    if isinstance(constraints, Transitions):
-        learnt = constraints.align(names)
-    elif constraints == "observed":
-        learnt = Transitions.observed([names[k] for k in sequence] for sequence in labels)
-    else:
-        learnt = _of_scheme(ALSO.get(constraints, constraints), names, labels)
-    _check_training(learnt, constraints, labels)
+    if isinstance(constraints, str) and constraints == "observed":
+        return Transitions.observed([names[k] for k in sequence] for sequence in labels).align(names)
+
+    def place_of(k: int) -> tuple[int, int]:
+        return next((i, sequence.index(k)) for i, sequence in enumerate(labels) if k in sequence)
+
+    rules = named_constraints(constraints, names, place_of)
+    offsets = np.cumsum([0, *map(len, labels)])
+    flat = np.array([k for given in labels for k in given], dtype=np.int64)
+    wrong = rules.violations(flat, offsets)
+    if wrong.size:
+        i = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
+        t = int(wrong[0] - offsets[i])
+        before = labels[i][t - 1] if t > 0 and rules.forbidden[labels[i][t - 1], labels[i][t]] else None
+        first = t == 0 and bool(rules.forbidden_start[labels[i][0]])
+        raise broken_rule(constraints, names, (i, t), (before, labels[i][t], first))
+    return rules
+
+
+def named_constraints(
+    constraints: str | Transitions, names: list[Any], place_of: Callable[[int], tuple[int, int]]
+) -> Transitions:
+    """Constraints that do not depend on data, for these labels.
+
+    Parameters
+    ----------
+    constraints : str or Transitions
+        A scheme, or the constraints themselves.
+    names : list
+        The labels.
+    place_of : callable
+        Sequence and position at which the label of a number stands, for errors.
+    """
+    learnt = constraints if isinstance(constraints, Transitions) else _of_scheme(constraints, names, place_of)
     return learnt.align(names)
+
+
+def broken_rule(
+    constraints: str | Transitions, names: list[Any], place: tuple[int, int], labels: tuple[int | None, int, bool]
+) -> LabelError:
+    """What is wrong with a label that constraints forbid.
+
+    Parameters
+    ----------
+    constraints : str or Transitions
+        The constraints.
+    names : list
+        The labels.
+    place : pair of int
+        Its sequence and position.
+    labels : tuple
+        The number of the label before it, if the two may not follow one another, its own, and whether it may not be
+        the first one; else it may not be the last one.
+    """
+    before, label, first = labels
+    stands = "first" if first else "last"
+    what = f"{names[label]!r} " + (f"stands {stands}" if before is None else f"follows {names[before]!r}")
+    named = f"constraints={constraints!r}" if isinstance(constraints, str) else "constraints"
+    return LabelError(*place, f"{what}, which {named} forbid", _remedy(constraints))
 
 
 def scheme_of(constraints: str) -> str:
@@ -264,32 +315,16 @@ def scheme_of(constraints: str) -> str:
     return "iob2" if constraints == "iob" else constraints
 
 
-def _of_scheme(name: str, names: list[Any], labels: list[list[int]]) -> Transitions:
+def _of_scheme(name: str, names: list[Any], place_of: Callable[[int], tuple[int, int]]) -> Transitions:
     """The constraints of a scheme for these labels and O; one that is of another scheme is named with its place."""
+    scheme = SCHEMES[ALSO.get(name, name)]
     for k, label in enumerate(names):
         try:
-            SCHEMES[name](["O", label] if label != "O" else ["O"])
+            scheme(["O", label] if label != "O" else ["O"])
         except ValueError as error:
             what, _, _ = str(error).partition(";")
-            i, t = next((i, sequence.index(k)) for i, sequence in enumerate(labels) if k in sequence)
-            raise LabelError(i, t, what, _remedy(name)) from None
-    return SCHEMES[name]([*names, "O"] if "O" not in names else names)
-
-
-def _check_training(learnt: Transitions, constraints: str | Transitions, labels: list[list[int]]) -> None:
-    offsets = np.cumsum([0, *map(len, labels)])
-    wrong = learnt.violations(np.array([k for given in labels for k in given], dtype=np.int64), offsets)
-    if not wrong.size:
-        return
-    i = int(np.searchsorted(offsets, wrong[0], side="right")) - 1
-    t = int(wrong[0] - offsets[i])
-    label = learnt.labels[labels[i][t]]
-    if t > 0 and learnt.forbidden[labels[i][t - 1], labels[i][t]]:
-        what = f"{label!r} follows {learnt.labels[labels[i][t - 1]]!r}"
-    else:
-        what = f"{label!r} stands {'first' if t == 0 and learnt.forbidden_start[labels[i][0]] else 'last'}"
-    named = f"constraints={constraints!r}" if isinstance(constraints, str) else "constraints"
-    raise LabelError(i, t, f"{what}, which {named} forbid", _remedy(constraints))
+            raise LabelError(*place_of(k), what, _remedy(ALSO.get(name, name))) from None
+    return scheme([*names, "O"] if "O" not in names else names)
 
 
 def _remedy(constraints: str | Transitions) -> str:

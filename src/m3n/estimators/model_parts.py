@@ -60,7 +60,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-UNSAVED = ("checkpoint", "translations")  # parameters that files do not hold; the model that was used is in the file
+UNSAVED = ("backend", "checkpoint", "translations")  # parameters that files do not hold; a model that was used is there
 DEFAULTS = {
     "solver": "auto",
     "loss": "hamming",

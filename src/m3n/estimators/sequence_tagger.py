@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy.sparse
 
+from m3n.estimators import files
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
 from m3n.estimators.calibration import Calibrated
 from m3n.estimators.chains import (
@@ -38,15 +39,19 @@ from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.predictions import Predictions
+from m3n.estimators.sharded import SequenceShards, Wishes, constraints_of
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
-from m3n.estimators.training import Examples, Setup, read_weights, resolve_strengths
+from m3n.estimators.training import Examples, Setup, read_weights, resolve_objective, resolve_strengths
 from m3n.features import Stack, Templates
+from m3n.losses import NoLoss
 from m3n.packed import SERIAL, Threads
 from m3n.packed.threads import single_threaded_blas
+from m3n.shards import Shards
 from m3n.structures import Transitions
 
 Answer = TypeVar("Answer")
 
+DENSE = "observed_only=True is for sparse inputs; dense attributes occur with every label"
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 
 
@@ -141,15 +146,16 @@ class SequenceTagger(SequenceModel, Calibrated):
     )  # fmt: skip
     _groups = GROUPS
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SequenceTagger:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SequenceTagger:
         """Train on labelled sequences.
 
         Ctrl-C ends training early; the model then holds the best weights so far, with their certificate.
 
         Parameters
         ----------
-        X : sequences
-            Each a 2-D array (positions, attributes), a CSR matrix, a data frame with a row per token, or a list of
+        X : sequences, or Shards
+            Shards (``m3n.pack``) are read where they are, with their labels and weights; y is left away. Sequences are
+            each a 2-D array (positions, attributes), a CSR matrix, a data frame with a row per token, or a list of
             tokens; a token is a dict of attributes or a list of strings. With ``templates``, tokens in columns, or
             plain words if there is one column. Empty sequences do not count. One data frame with a column "sentence"
             may hold all sequences. What has no length, such as a generator, is read once, and what was read is let go
@@ -325,9 +331,27 @@ class SequenceTagger(SequenceModel, Calibrated):
             check_label_count(len(classes), int(inputs.lengths.sum()))
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
-            raise ValueError("observed_only=True is for sparse inputs; dense attributes occur with every label")
+            raise ValueError(DENSE)
         known = {"constraints_": constraints, "temperature_": 1.0}
         return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
+
+    def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:
+        if self._kernel_settings() is not None:
+            raise ValueError("a kernel compares all positions of the data: train on shards without one")
+        if self.min_freq > 1 or self.templates is not None:
+            raise ValueError("min_freq and templates have been settled when the shards were packed; leave them away")
+        if self.observed_only and shards.kind == "dense":
+            raise ValueError(DENSE)
+        objective, classes = resolve_objective(self.objective), shards.classes
+        constraints = constraints_of(self.constraints, shards)
+        loss = self._bound_loss(classes) or NoLoss()
+        wishes = Wishes(
+            temperature=objective.temperature, rescale=objective.rescale, loss=loss.counted(shards.label_counts),
+            constraints=constraints, observed_only=self.observed_only, boundaries=self.boundaries,
+            strengths=self.strengths,
+        )  # fmt: skip
+        learnt = {"classes_": classes, "constraints_": constraints, "temperature_": 1.0}
+        return SequenceShards(shards, wishes), learnt | files.known_inputs(SequenceReader(**shards.reader()._asdict()))
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
         return (None, None) if self.observed_only else super()._attribute_map(kernel, examples)

@@ -20,6 +20,7 @@ import scipy.sparse
 
 import m3n
 from m3n import losses
+from m3n.cluster import Backend, resolve_backend
 from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
@@ -37,11 +38,12 @@ from m3n.estimators.training import (
 from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
-from m3n.problem import Problem
+from m3n.problem import Objective, Problem, Sharded
 from m3n.run.callbacks import ProgressBar
 from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
+from m3n.shards import Shards
 from m3n.solvers import Solver, resolve_solver
 from m3n.solvers.base import seed_of
 
@@ -53,11 +55,12 @@ TRAINING = (
 )  # fmt: skip
 KERNEL = (
     "kernel", "degree", "gamma", "coef0", "kernel_params", "approximation", "components", "support_tol", "checkpoint",
+    "backend",
 )  # fmt: skip
 # what may change between two fits of which the second begins where the first one ended
 FREE = (
     "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state", "verbose", "warm_start",
-    "checkpoint",
+    "checkpoint", "backend",
 )  # fmt: skip
 
 
@@ -129,6 +132,9 @@ class Trained(Declared, ABC):
     checkpoint : path or None
         A file to which training is saved every minute, and when it stops early. A fit that finds the file goes on
         there; one that reaches its tolerance removes it.
+    backend : {"threads", "ray"}, Backend or None
+        Where training runs: on threads of this process, which None means too, or on workers of a Ray cluster, as
+        ``m3n.Ray`` says.
 
     Attributes
     ----------
@@ -182,6 +188,7 @@ class Trained(Declared, ABC):
     support_tol: float = 1e-6
     class_weight: Mapping[Any, float] | str | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    backend: str | Backend | None = None
 
     classes_: np.ndarray = learnt()
     coef_: Any = learnt("attributes", "labels", weights=True)
@@ -255,6 +262,8 @@ class Trained(Declared, ABC):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_words()
+        if isinstance(X, Shards):
+            return self._fit_shards(X, y, sample_weight)
         kernel, reader = self._kernel_settings(), self._reader()
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
         known = self._known(examples, reader.width) if self.warm_start else None
@@ -268,11 +277,33 @@ class Trained(Declared, ABC):
         fitted |= self._named_weights(setup.features, result.w)
         fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
         fitted["lam_"] = problem.lam * setup.scale
-        self._last = None if known is None else Earlier(known, result)
+        return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
+
+    def _fit_shards(self, shards: Shards, y: Any, sample_weight: Any) -> Self:
+        """The same with examples that stay in shards."""
+        if y is not None or sample_weight is not None:
+            raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
+        source, fitted = self._source(shards)
+        with resolve_backend(self.backend).engine(lambda lanes: source, self.n_jobs) as engine:
+            lam = resolve_lam(self.lam, self.C, source.weight_sum)
+            problem = Sharded(engine, lam, l1=self.l1, n_jobs=self.n_jobs)
+            known = self._known_shards(shards) if self.warm_start else None
+            result = self._minimize(problem, self._start(problem, known))
+            fitted |= {"lam_": problem.lam} | self._named_weights(source.features, result.w)
+        fitted |= self._attribute_weights(None, source.node, None, fitted.pop("coef_"))
+        return self._became(fitted, result, None if known is None else Earlier(known, result))
+
+    def _became(self, fitted: dict[str, Any], result: Result, last: Earlier | None) -> Self:
+        """Take over, all at once, what was learnt."""
         for name in ("coef_", "kernel_model_", "feature_names_in_"):  # what another fit has left
             vars(self).pop(name, None)
-        vars(self).update(fitted, **history(_scaled(result, setup.scale)))
+        self._last = last
+        vars(self).update(fitted, **history(result))
         return self
+
+    def _source(self, shards: Shards) -> tuple[Any, dict[str, Any]]:
+        """The examples of shards, for estimators that can be trained on them, and what is learnt by reading alone."""
+        raise TypeError(f"{type(self).__name__} cannot be trained on shards; SequenceTagger can")
 
     def _training_problem(self, X: Any, y: Any) -> Problem:
         """What ``fit`` minimises on these examples."""
@@ -349,18 +380,26 @@ class Trained(Declared, ABC):
 
     def _known(self, examples: Examples, width: int) -> dict[str, Any]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
         data = {"labels": examples.classes.tolist(), "attributes": width, "examples": len(examples.outputs)}
-        return data | {"data": examples.fingerprint()} | params
+        return data | {"data": examples.fingerprint()} | self._shaping
 
-    def _start(self, problem: Problem, known: dict[str, Any] | None) -> Start:
+    def _known_shards(self, shards: Shards) -> dict[str, Any]:
+        data = {"labels": shards.classes.tolist(), "attributes": shards.width, "examples": int(shards.sequences.sum())}
+        return data | {"data": shards.digest} | self._shaping
+
+    @property
+    def _shaping(self) -> dict[str, Any]:
+        """The parameters that shape the dual problem."""
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in FREE}
+
+    def _start(self, problem: Objective, known: dict[str, Any] | None) -> Start:
         """Where this fit begins."""
         if known is None or self._last is None:
             return Start(self.solver)
         solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self._relative()).solver
         return begin(self._last, known, problem, self.solver, solver)
 
-    def _minimize(self, problem: Problem, start: Start | None = None, scale: float = 1.0) -> Result:
+    def _minimize(self, problem: Objective, start: Start | None = None, scale: float = 1.0) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
         start = Start(self.solver) if start is None else start
         saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
@@ -378,6 +417,7 @@ class Trained(Declared, ABC):
                 callbacks=[*callbacks, *([saved] if saved else [])],
                 start=None if earlier else start.start,
                 resume=earlier or start.resume,
+                backend=self.backend if isinstance(problem, Problem) else None,
             )
         if saved:
             saved.close(result)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from m3n.problem import Problem
+from m3n.problem import Objective
 from m3n.run.fingerprint import Fingerprint
 from m3n.run.loop import Result
 from m3n.solvers import Solver
@@ -68,7 +68,7 @@ class Start:
 
 
 def begin(
-    earlier: Earlier | None, known: Mapping[str, Any], problem: Problem, given: Any, solver: Solver[Any]
+    earlier: Earlier | None, known: Mapping[str, Any], problem: Objective, given: Any, solver: Solver[Any]
 ) -> Start:
     """Where to begin.
 
@@ -104,7 +104,7 @@ def changed(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     return ""
 
 
-def _from(last: Result, problem: Problem, given: Any, solver: Solver[Any]) -> Start:
+def _from(last: Result, problem: Objective, given: Any, solver: Solver[Any]) -> Start:
     """A run that goes on or begins at the end of the last one, of the same data."""
     if given == "auto" and last.solver.fits(problem):
         solver = last.solver  # what it has found so far is worth more than what another one would have over it

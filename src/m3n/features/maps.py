@@ -112,7 +112,9 @@ class Sparse(InPlace):
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         X, marginals, vector = self.X, parts[0].reshape(-1, self.width), out.reshape(-1, self.width)
         starts = self._columns(threads)
-        threads.run(scatter, list(pairwise(range(len(starts)))), starts, X.indices, self._data, marginals, scale, vector)
+        threads.run(
+            scatter, list(pairwise(range(len(starts)))), starts, X.indices, self._data, marginals, scale, vector
+        )
 
     def norms(self) -> Parts:
         return (np.sqrt(np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()),)

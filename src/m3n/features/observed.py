@@ -64,12 +64,28 @@ class Observed(InPlace):
         self.labels = labels or (self.pairs.shape[1],)
         counts = np.diff(self.pairs.indptr)
         wide = counts * WIDE >= self.pairs.shape[1]
-        begins = self._place(counts, wide)
-        plain = len(shortest(X.data)) == 1
+        self._runs_of = self._place(counts, wide), counts, wide
+        self._take(X)
+
+    def with_rows(self, X: scipy.sparse.csr_array) -> Observed:
+        """The same weights for other rows.
+
+        Parameters
+        ----------
+        X : sparse matrix (rows, attributes)
+            Inputs.
+        """
+        other = copy.copy(self)
+        other._take(X)
+        return other
+
+    def _take(self, X: scipy.sparse.csr_array) -> None:
+        """Arrange the entries of rows by what they meet."""
+        data = shortest(X.data)
+        plain = len(data) == 1
         entries = np.empty(X.nnz, np.int32), np.empty(1 if plain else X.nnz)
         self.pointers, self.lists = np.zeros(X.shape[0] + 1, np.int64), np.zeros(X.shape[0], np.int64)
-        matrix = X.indptr, X.indices, X.data
-        size = arrange(*matrix, begins, counts, wide, self.pointers, self.lists, *entries)
+        size = arrange(X.indptr, X.indices, data, *self._runs_of, self.pointers, self.lists, *entries)
         self.runs, self.data = entries[0][:size], entries[1][: 1 if plain else size]
         self.shapes = ((X.shape[0], *self.labels),)
 

@@ -66,6 +66,17 @@ class Loss(ABC):
         del labels  # a loss without names has nothing to replace
         return self
 
+    def counted(self, counts: np.ndarray) -> Loss:
+        """The same loss with what depends on all examples settled, for examples that come a part at a time.
+
+        Parameters
+        ----------
+        counts : array of int (labels,)
+            How often every label is right.
+        """
+        del counts
+        return self
+
     def __add__(self, other: Loss) -> Loss:
         return Sum((self, other), (1.0, 1.0)) if isinstance(other, Loss) else NotImplemented
 
@@ -114,6 +125,9 @@ class Sum(Loss):
 
     def bind(self, labels: Sequence[Any]) -> Loss:
         return Sum(tuple(term.bind(labels) for term in self.terms), self.factors)
+
+    def counted(self, counts: np.ndarray) -> Loss:
+        return Sum(tuple(term.counted(counts) for term in self.terms), self.factors)
 
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         pairs = zip(self.terms, self.factors, strict=True)

@@ -15,8 +15,9 @@ A mapping by label, or by pairs of labels, becomes an array by label number.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,17 @@ class _WrongLabels(Loss):
             return self
         return replace(self, class_weight=by_label(self.class_weight, labels, "class_weight"))
 
+    def counted(self, counts: np.ndarray) -> Loss:
+        if self.position_weight is not None:
+            raise ValueError("position_weight is for examples that are in memory together; leave it away for shards")
+        if not isinstance(self.class_weight, str):
+            return self
+        return replace(self, class_weight=_class_weights(self.class_weight, len(counts), lambda: counts))
+
     def cost(self, structure: Structure, gold: np.ndarray) -> Cost:
         gold, labels = structure.labels_of(gold), structure.shapes[0][1]
-        classes, positions = _class_weights(self.class_weight, labels, gold), self._weights(structure)
+        counted, positions = partial(np.bincount, gold, minlength=labels), self._weights(structure)
+        classes = _class_weights(self.class_weight, labels, counted)
         weight = classes[gold] if positions is None else positions * classes[gold]
         return Cost(gold, weight, 1.0 - np.eye(labels))
 
@@ -142,14 +151,14 @@ def _position_weights(given: Sequence[Any] | None, lengths: np.ndarray) -> np.nd
     return np.concatenate([w.ravel() for w in weights])
 
 
-def _class_weights(given: Any, labels: int, gold: np.ndarray) -> np.ndarray:
-    """Weights by label number."""
+def _class_weights(given: Any, labels: int, counted: Callable[[], np.ndarray]) -> np.ndarray:
+    """Weights by label number; ``counted`` says how often every label is right."""
     if given is None:
         return np.ones(labels)
     if isinstance(given, str):
         if given != "balanced":
             raise ValueError(f'class_weight must be a mapping, an array, "balanced" or None, got {given!r}')
-        counts = np.bincount(gold, minlength=labels)
+        counts = counted()
         return counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0.0, counts, 1.0))
     weights = by_label(given, range(labels), "class_weight") if isinstance(given, Mapping) else np.asarray(given, float)
     if weights.shape != (labels,):

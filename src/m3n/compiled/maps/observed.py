@@ -37,8 +37,11 @@ def add_adjoint(low, high, pointers, lists, runs, data, columns, parts, scale, o
 
 @compiled
 def arrange(indptr, indices, values, begins, counts, wide, pointers, lists, runs, data):
-    """The entries of a CSR matrix, row by row, those that meet runs first; attributes without a weight drop out."""
-    size = 0
+    """The entries of a CSR matrix, row by row, those that meet runs first; attributes without a weight drop out.
+
+    One number as ``values`` is that of all entries.
+    """
+    size, last = 0, values.shape[0] - 1
     for r in range(indptr.shape[0] - 1):
         for meets_run in (True, False):
             for e in range(indptr[r], indptr[r + 1]):
@@ -46,7 +49,7 @@ def arrange(indptr, indices, values, begins, counts, wide, pointers, lists, runs
                 if counts[a] > 0 and wide[a] == meets_run:
                     runs[size] = begins[a]
                     if size < data.shape[0]:  # one number may be that of all entries
-                        data[size] = values[e]
+                        data[size] = values[min(e, last)]
                     size += 1
             if meets_run:
                 lists[r] = size
