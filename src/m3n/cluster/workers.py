@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -34,6 +35,8 @@ A = TypeVar("A", bound=Sum)
 LOCAL = "local"
 SMALL = 1 << 16  # bytes: larger arrays are put into the object store, once for all workers
 TICK = 30.0  # seconds between two messages about who is waited for
+START = float(os.environ.get("M3N_WORKERS_START", 120.0))  # seconds within which workers start: there is room, or not
+REACH = 10.0  # seconds to find out whether anybody is at an address
 FEW = 4  # workers whose sums are added up here
 TRIES, PAUSE = 5, 3.0  # of a question to workers that cannot be reached for the moment, and seconds between them
 
@@ -131,7 +134,7 @@ class Workers:
             given = source, {int(k): stretches[k] for k in numbers}, self.lanes
             self.actors.append(kind.remote(*given, self.threads, self.settings.memory))
         first = dict[str, int]()
-        for k, node in enumerate(self._got(lambda: [worker.node.remote() for worker in self.actors])):
+        for k, node in enumerate(self._started_on()):
             first.setdefault(node, k)
         others = [worker for k, worker in enumerate(self.actors) if k not in first.values()]
         self._got(lambda: [self.actors[k].warm.remote() for k in first.values()])
@@ -148,6 +151,11 @@ class Workers:
         (root,) = climbed({place: found for own in answers for place, found in own.items()}, self.lanes).values()
         return root
 
+    def _started_on(self) -> list[str]:
+        """The nodes of all workers, as soon as they have started."""
+        within = min(self.settings.deadline, START)
+        return self._got(lambda: [worker.node.remote() for worker in self.actors], within)
+
     def close(self) -> None:
         """Let them go, and the cluster too if it was started for them."""
         for actor in self.actors:
@@ -158,16 +166,21 @@ class Workers:
 
     def _room(self) -> int:
         """How many workers the cluster has room for, but for one processor."""
-        processors = int(self.ray.cluster_resources().get("CPU", 1))
-        return max((processors - 1) // self.settings.threads, 1)
+        return max((self._free() - 1) // self.settings.threads, 1)
+
+    def _free(self) -> int:
+        """Processors that nobody uses."""
+        return int(self.ray.available_resources().get("CPU", 0))
 
     def _check_room(self, workers: int) -> None:
         needed, there = workers * self.threads, int(self.ray.cluster_resources().get("CPU", 0))
         if needed > there:
-            raise EngineLost(
-                f"{workers} workers with {self.threads} threads each need {needed} processors, but the cluster has "
-                f"{there}; ask for fewer workers"
-            )
+            raise EngineLost(f"{self._needs(workers)}, but the cluster has {there}; ask for fewer workers")
+        if needed > self._free():
+            log.warning("%s, and %d are free: waiting for others to end", self._needs(workers), self._free())
+
+    def _needs(self, workers: int) -> str:
+        return f"{workers} workers with {self.threads} threads each need {workers * self.threads} processors"
 
     def _asked(
         self, method: str, function: Callable[..., Any], arguments: Sequence[Any], each: Sequence[Any] | None
@@ -191,12 +204,12 @@ class Workers:
         large = isinstance(argument, np.ndarray) and argument.nbytes > SMALL
         return self.ray.put(argument) if large else argument
 
-    def _got(self, ask: Callable[[], list[Any]]) -> list[Any]:
+    def _got(self, ask: Callable[[], list[Any]], within: float | None = None) -> list[Any]:
         """The answers to a question, which is put again where workers could not be reached for the moment."""
         errors = self.ray.exceptions
         for _ in range(TRIES):
             try:
-                return self._waited(ask())
+                return self._waited(ask(), self.settings.deadline if within is None else within)
             except (errors.ActorUnavailableError, errors.ObjectLostError) as error:
                 log.warning("a worker cannot be reached for the moment, asking again: %s", _first_line(error))
                 time.sleep(PAUSE)
@@ -206,20 +219,28 @@ class Workers:
                 raise EngineLost(f"{_first_line(error)} (restarts={self.settings.restarts})") from error
         raise EngineLost(f"workers could not be reached {TRIES} times in a row")
 
-    def _waited(self, answers: list[Any]) -> list[Any]:
+    def _waited(self, answers: list[Any], within: float) -> list[Any]:
         """The answers, with a message now and then about how many are missing; not for ever."""
         begin, missing = time.monotonic(), answers
-        while True:
-            _, missing = self.ray.wait(missing, num_returns=len(missing), timeout=TICK) if missing else ([], [])
-            if not missing:
-                return self.ray.get(answers)
-            waited = time.monotonic() - begin
-            log.info("%d of %d workers have not answered for %.0f s", len(missing), len(answers), waited)
-            if waited > self.settings.deadline:
-                raise EngineLost(
-                    f"{len(missing)} of {len(answers)} workers have not answered for {waited:.0f} s; if passes take "
-                    "that long, take more workers or a longer deadline"
-                )
+        while missing:
+            left = begin + within - time.monotonic()
+            _, missing = self.ray.wait(missing, num_returns=len(missing), timeout=max(min(TICK, left), 0.0))
+            if missing and left <= 0.0:
+                raise EngineLost(self._silence(len(missing), within))
+            if missing:
+                log.info("%d workers have not answered for %.0f s", len(missing), time.monotonic() - begin)
+        return self.ray.get(answers)
+
+    def _silence(self, missing: int, within: float) -> str:
+        if within < self.settings.deadline:
+            return (
+                f"{missing} of {len(self.actors)} workers have not started within {within:.0f} s; {self._free()} "
+                "processors of the cluster are free: ask for fewer workers, or wait until others have ended"
+            )
+        return (
+            f"{missing} workers have not answered for {within:.0f} s; if passes take that long, take more workers or a "
+            "longer deadline"
+        )
 
 
 def _own(error: Any) -> BaseException:
@@ -247,7 +268,15 @@ def _connect(ray: Any, address: str, processors: int) -> bool:
         ray.init(address=LOCAL, num_cpus=processors + 1, include_dashboard=False, **quiet)
         return True
     try:
+        _check_reachable(address)
         ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError) as error:
+    except (OSError, RuntimeError) as error:
         raise EngineLost(f"there is no cluster at {address!r}: {_first_line(error)}") from None
     return False
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an error at once if nobody is there; Ray tries for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if colon and port.isdigit():
+        socket.create_connection((host, int(port)), REACH).close()
