@@ -56,6 +56,8 @@ class Runs:
         memory : int
             How many bytes merging may take.
         """
+        if not self.sizes:
+            return
         bounds = self._bounds(COPIES * sum(self.sizes) * self.dtype.itemsize // memory + 1)
         for k in range(bounds.shape[1] - 1):
             pieces = [self._piece(run, *bounds[run, k : k + 2].tolist()) for run in range(len(bounds))]
@@ -77,7 +79,7 @@ class Runs:
         sample = np.sort(np.concatenate(samples)) if samples else np.empty(0, np.int64)
         edges = sample[len(sample) * np.arange(1, ranges) // ranges] if len(sample) else sample
         rows = [[0, *self._places(run, edges), size] for run, size in enumerate(self.sizes)]
-        return np.array(rows, np.int64).reshape(len(rows), ranges + 1 if len(edges) == ranges - 1 else 2)
+        return np.array(rows, np.int64)
 
     def _places(self, run: int, edges: np.ndarray) -> list[int]:
         """Where keys stand in a run. (``searchsorted`` would copy all keys out of the records.)"""
