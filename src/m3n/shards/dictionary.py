@@ -63,14 +63,14 @@ class Counts:
 
     Parameters
     ----------
-    folder : Path
-        Where to keep records.
-    name : str
-        What their files are called.
+    path : Path
+        What files are called, but for a number.
+    memory : int
+        Bytes that merging may take.
     """
 
-    def __init__(self, folder: Path, name: str):
-        self.runs = Runs(folder, name, RECORD)
+    def __init__(self, path: Path, memory: int):
+        self.runs = Runs(path, RECORD, _added_up, memory)
         self.begins = [0]  # where the attributes of each block begin, among those of all
 
     def add(self, keys: np.ndarray, counts: np.ndarray) -> None:
@@ -86,28 +86,30 @@ class Counts:
         records = np.empty(len(keys), RECORD)
         records["key"], records["check"] = keys.T
         records["first"], records["count"] = self.begins[-1] + np.arange(len(keys)), counts
-        self.runs.add(records)
+        own = records[np.argsort(records["key"], kind="stable")]
+        self.runs.add(_added_up(own, starts_of(own["key"])))
         self.begins.append(self.begins[-1] + len(keys))
 
-    def kept(self, least: int, memory: int) -> Iterator[np.ndarray]:
+    def kept(self, least: int) -> Iterator[np.ndarray]:
         """Attributes that occur so often: a record for each, by their keys, some at a time.
 
         Parameters
         ----------
         least : int
             How often.
-        memory : int
-            Bytes that may be taken.
         """
-        for records in self.runs.merged(memory):
-            starts = starts_of(records["key"])
-            if not len(starts):
-                continue
-            if (np.minimum.reduceat(records["check"], starts) != np.maximum.reduceat(records["check"], starts)).any():
-                raise Collision
-            found = records[starts]  # the first of each, as runs come in order
-            found["count"] = np.add.reduceat(records["count"], starts)
-            yield found[found["count"] >= least]
+        return (records[records["count"] >= least] for records in self.runs.merged())
+
+
+def _added_up(records: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A record for every attribute."""
+    checks = records["check"]
+    if (np.minimum.reduceat(checks, starts) != np.maximum.reduceat(checks, starts)).any():
+        raise Collision
+    found = records[starts]
+    found["first"] = np.minimum.reduceat(records["first"], starts)
+    found["count"] = np.add.reduceat(records["count"], starts)
+    return found
 
 
 def by_frequency(kept: Iterable[np.ndarray], most: int, folder: Path) -> Numbering:

@@ -84,7 +84,8 @@ class Dictionary:
 
     def _numberings(self, min_freq: int, seed: int) -> list[Numbering]:
         """The numbers of attributes of positions and of pairs, by falling frequency."""
-        counts = [Counts(self.folder, f"{prefix}counts-{seed}") for prefix in self.prefixes]
+        part = self.memory // 8
+        counts = [Counts(self.folder / f"{prefix}counts-{seed}", part) for prefix in self.prefixes]
         for path in self.blocks:
             block = Block.load(path)
             for own, rows in zip(counts, (block.rows, block.pairs), strict=False):
@@ -92,9 +93,9 @@ class Dictionary:
                 times = np.bincount(rows.matrix.indices, minlength=len(rows.names))
                 own.add(rows.names.keys(seed), times)
         self.begins = [own.begins for own in counts]
-        most, part = self.memory * 3 // 4 // EACH, self.memory // 8
+        most = self.memory * 3 // 4 // EACH
         try:
-            return [by_frequency(own.kept(min_freq, part), most, self.folder) for own in counts]
+            return [by_frequency(own.kept(min_freq), most, self.folder) for own in counts]
         except TooMany:
             raise ValueError(
                 f"there are more than {most:,} attributes that occur {min_freq} times or more, and numbering them "
