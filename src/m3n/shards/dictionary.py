@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.packed.memory import give_back
-from m3n.packed.ragged import numbers as ranges
 from m3n.shards.arrays import GrowingArrays
-from m3n.shards.names import Texts
+from m3n.shards.names import Texts, cut
 from m3n.shards.runs import Runs, starts_of
 
 RECORD = np.dtype([("key", "<u8"), ("check", "<u8"), ("first", "<i8"), ("count", "<i8")])
@@ -192,11 +191,10 @@ def write_texts(found: Iterable[tuple[np.ndarray, Texts]], count: int, names: Gr
     end = 0
     names.add("ends", np.zeros(1, np.int64))
     for low in range(0, count, TEXTS):
-        own = lengths[low : low + TEXTS].astype(np.int64)
-        whole = np.memmap(waiting, np.uint8, "r") if place else np.empty(0, np.uint8)
-        names.add("letters", whole[ranges(begins[low : low + TEXTS], own)])
-        names.add("ends", end + np.cumsum(own))
-        end += int(own.sum())
-        del whole  # what has been looked at is no longer ours
+        first, sizes = begins[low : low + TEXTS], lengths[low : low + TEXTS].astype(np.int64)
+        mapped = np.memmap(waiting, np.uint8, "r")  # anew, so that what has been looked at is no longer ours
+        names.add("letters", Texts.joined(list(cut(mapped, first, first + sizes))).letters)
+        names.add("ends", end + np.cumsum(sizes))
+        end += int(sizes.sum())
     give_back()
     waiting.unlink()

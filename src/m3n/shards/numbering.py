@@ -12,7 +12,17 @@ from m3n.features import Templates
 from m3n.io.matrices import renumbered
 from m3n.shards.arrays import GrowingArrays
 from m3n.shards.blocks import Block, Matrix, Rows, names_of
-from m3n.shards.dictionary import EACH, Collision, Counts, Numbering, TooMany, by_frequency, gathered, write_texts
+from m3n.shards.dictionary import (
+    EACH,
+    TEXTS,
+    Collision,
+    Counts,
+    Numbering,
+    TooMany,
+    by_frequency,
+    gathered,
+    write_texts,
+)
 from m3n.shards.sizes import in_words
 from m3n.shards.values import GrowingValues, Placed, learn, packed_templates, with_values
 
@@ -112,7 +122,11 @@ class Dictionary:
         arrays : GrowingArrays
             Where to.
         """
-        pieces = ((numbers, names.take(own)) for numbers, names, own in self._named(0, plan))
+        pieces = (
+            (numbers[low : low + TEXTS], names.take(own[low : low + TEXTS]))
+            for numbers, names, own in self._named(0, plan)
+            for low in range(0, len(own), TEXTS)
+        )
         write_texts(pieces, plan.width, arrays)
 
     def learn(self, templates: Templates, plans: list[Plan], arrays: GrowingArrays) -> list[Plan]:
