@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -18,11 +17,11 @@ from m3n.cli.options import console, print_json
 from m3n.estimators.block_rows import Settings
 from m3n.estimators.packing import Intake
 from m3n.estimators.parts import Part
-from m3n.features import Templates
 from m3n.io import Data, DataFileError, Sentences
 from m3n.io.detection import recognise
 from m3n.io.files import STANDARD, Held, Source, lines_of, name_of
-from m3n.io.streams import ENDS, batches
+from m3n.io.formats import FORMATS, OTHERS
+from m3n.io.streams import batches
 from m3n.shards import Shards
 from m3n.shards.packer import Packer
 from m3n.shards.sizes import in_words
@@ -80,7 +79,7 @@ def run(paths: list[Path], reading: Reading, wishes: Wishes) -> None:
         intake: Intake | None = None
         for data in files.parts(tell):
             if intake is None:
-                intake = Intake(packer, _templates(data, wishes.template), files.settings(data))
+                intake = Intake(packer, templates_for(data.X, wishes.template), files.settings(data))
             weights = None if data.weights is None else np.array(data.weights)
             intake.add(Part(data.X, data.y or [], weights, intake.sequences))
             del data
@@ -132,11 +131,13 @@ class Files:
         if self.reading.format is None:
             columns = self.reading.delimiter is not None or self.reading.label != -1
             found = recognise(head, kind="columns" if columns else None)
+            if found.format in OTHERS:
+                raise DataFileError(f"{head.name} holds no labels of sequences: it is {OTHERS[found.format]}")
             if self.reading.shown:
                 console(errors=True).print(f"{head.name}: read as {found.format}, for {found.why}")
             self.reading = replace(self.reading, format=found.format, shown=False)
-        if self.reading.format not in ENDS:
-            raise ValueError(f"unknown format {self.reading.format!r}; choose one of {', '.join(ENDS)}")
+        if self.reading.format not in FORMATS:
+            raise ValueError(f"unknown format {self.reading.format!r}; choose one of {', '.join(FORMATS)}")
         return self.reading.format
 
     def _read(self, part: Held) -> Data:
@@ -164,10 +165,6 @@ class Files:
                 raise DataFileError.at(part, lines[i] if data.format == "json_lines" else lines[0], what)
 
 
-def _templates(data: Data, template: Source | None) -> Templates | None:
-    return templates_for(data.X, template)
-
-
 def _size(path: Path) -> int:
     """The bytes of a file, as far as they are known."""
     return path.stat().st_size if path.is_file() else 0
@@ -187,8 +184,12 @@ def _progress(wanted: bool) -> Iterator[Callable[[str, float], None]]:
         yield lambda phase, share: bar.update(line, description=phase, completed=share)
 
 
-def peak_memory() -> int:
-    """Bytes of memory that this process has had at most."""
+def peak_memory() -> int | None:
+    """Bytes of memory that this process has had at most, where the system tells."""
+    if sys.platform == "win32":
+        return None
+    import resource  # not on every system
+
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024
 
@@ -207,9 +208,9 @@ def _tell(shards: Shards, wishes: Wishes) -> None:
         if count:
             out.print(f"Left out: {count:,} {'empty' if what == 'empty' else 'of weight 0'}")
     each = known["bytes"] / known["positions"]
+    memory = "" if known["memory"] is None else f"; the process had {in_words(known['memory'])} of memory at most"
     out.print(
-        f"{wishes.output}: {known['shards']:,} shards, {in_words(known['bytes'])}, {each:.0f} bytes per position; the "
-        f"process had {in_words(known['memory'])} of memory at most"
+        f"{wishes.output}: {known['shards']:,} shards, {in_words(known['bytes'])}, {each:.0f} bytes per position{memory}"
     )
 
 

@@ -92,7 +92,7 @@ class Remote(Place):
     def __init__(self, url: str, cache: Path):
         super().__init__(url.rstrip("/"))
         try:
-            import fsspec  # type: ignore[import-untyped]
+            import fsspec
         except ImportError:
             raise ImportError(
                 f"{url} needs fsspec to be read: pip install 'm3n[cluster]', or pip install fsspec"
