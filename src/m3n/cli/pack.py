@@ -210,7 +210,8 @@ def _tell(shards: Shards, wishes: Wishes) -> None:
     each = known["bytes"] / known["positions"]
     memory = "" if known["memory"] is None else f"; the process had {in_words(known['memory'])} of memory at most"
     out.print(
-        f"{wishes.output}: {known['shards']:,} shards, {in_words(known['bytes'])}, {each:.0f} bytes per position{memory}"
+        f"{wishes.output}: {known['shards']:,} shards, {in_words(known['bytes'])}, {each:.0f} bytes per position"
+        f"{memory}"
     )
 
 
