@@ -38,6 +38,9 @@ def test_predictions_are_those_of_the_sequences(kind, settings, random, tmp_path
     assert model.predict(shards) == model.predict(used)
     assert model.predict(shards, decoding="posterior") == model.predict(used, decoding="posterior")
     assert model.score(shards) == pytest.approx(model.score(used, gold))
+    marginals = [model.predict_marginals(X) for X in (shards, used)]
+    np.testing.assert_allclose(np.concatenate(marginals[0]), np.concatenate(marginals[1]))
+    assert [k[0][0] for k in model.predict_k_best(shards, 2)] == model.predict(used)
     maps = PackedInputs(shards, model.reader_)._maps
     assert (maps[0] is None) == (kind in ("dense", "sparse"))
 

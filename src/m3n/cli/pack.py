@@ -150,7 +150,8 @@ class Files:
             self._width = width
             if self.reading.delimiter is None and data.X.delimiter == TAB and data.format == "columns":
                 self.reading = replace(self.reading, delimiter=TAB)  # as where the file began
-        self._check_labels(part, data)
+        if data.format == "json_lines":  # the one that has numbers
+            self._check_labels(part, data)
         self._like = self._like or replace(data, X=None, y=[(data.y or [])[0][:1]])
         return data
 
@@ -162,7 +163,7 @@ class Files:
             if strange:
                 lines = [number for number, text in lines_of(part) if text.strip()]
                 what = f"labels must be all strings or all numbers; found {strange[0]!r} after {first!r}"
-                raise DataFileError.at(part, lines[i] if data.format == "json_lines" else lines[0], what)
+                raise DataFileError.at(part, lines[i], what)
 
 
 def _size(path: Path) -> int:

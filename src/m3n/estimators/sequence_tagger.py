@@ -195,13 +195,6 @@ class SequenceTagger(SequenceModel, Calibrated):
         check_decoding(decoding)
         warmth = self._warmth(temperature)
         self._check_fitted()
-        if isinstance(X, Shards):
-            if fixed is not None:
-                raise ValueError("fixed is for sequences, not for shards")
-            pieces = (
-                self.predict(x, decoding=decoding, temperature=temperature) for x in PackedInputs(X, self.reader_)
-            )
-            return Predictions(chain.from_iterable(pieces))
         if fixed is None and decoding == "viterbi" and (labels := direct_labels(self, X)) is not None:
             return Predictions(labels)
         ask = Scored.best if decoding == "viterbi" else partial(Scored.posterior, temperature=warmth)
@@ -402,6 +395,10 @@ class SequenceTagger(SequenceModel, Calibrated):
     def _each(self, X: Any, fixed: Any, ask: Callable[[Scored], Iterable[Answer]], nothing: Answer) -> list[Answer]:
         """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
         self._check_fitted()
+        if isinstance(X, Shards):
+            if fixed is not None:
+                raise ValueError("fixed is for sequences, not for shards")
+            return [answer for x in PackedInputs(X, self.reader_) for answer in self._each(x, None, ask, nothing)]
         plain = direct_scores(self, X) if fixed is None else None
         if plain is not None:
             structure = chain_of(plain[0], len(self.classes_), self.constraints_)
