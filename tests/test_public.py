@@ -125,7 +125,7 @@ def test_docstring_parameters_are_those_of_the_signature(name):
 def test_settings_and_entry_points_document_every_parameter():
     """Where a user chooses settings, a missing "Parameters" section is a defect."""
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
-    entry_points += [m3n.compare, m3n.path]
+    entry_points += [m3n.compare, m3n.path, m3n.pack, m3n.Shards]
     solvers = [kind for kind in m3n.solvers.BY_NAME.values() if inspect.signature(kind).parameters]
     settings = [m3n.structures.Chain, m3n.structures.Transitions, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + solvers + settings:
@@ -157,6 +157,7 @@ def blocks(path):
         "docs/losses.md",
         "docs/migration.md",
         "docs/objectives.md",
+        "docs/shards.md",
         "docs/slack.md",
         "docs/start.md",
         "docs/regularisation.md",

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import m3n
+from m3n.cli import pack_options as packing
 from m3n.cli import train_options as options
 from m3n.cli.options import (
     DataFile,
@@ -155,6 +156,50 @@ def train(
 
 
 @app.command()
+def pack(
+    data: packing.DataFiles,
+    output: packing.Folder,
+    template: packing.Template = None,
+    min_freq: packing.MinFreq = 1,
+    hash: packing.Hash = None,
+    memory: packing.Memory = "1GB",
+    shard_size: packing.ShardSize = None,
+    force: packing.Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    label: Label = -1,
+    encoding: Encoding = None,
+) -> None:
+    """Pack labelled sequences of any number into a folder that is read without loading it: shards.
+
+    The data are read once. m3n inspect shows what a folder holds; predict and evaluate take it instead of a file.
+    """
+    from m3n.cli import pack as command
+    from m3n.cli.inputs import Reading
+    from m3n.estimators.block_rows import Settings
+    from m3n.io.files import recoded
+    from m3n.shards.packer import check_target
+    from m3n.shards.sizes import bytes_of
+
+    with blaming("--memory"):
+        settings = Settings(min_freq, hash, bytes_of(memory))
+    with blaming("--shard-size"):
+        settings = settings._replace(shard_size=None if shard_size is None else bytes_of(shard_size, "--shard-size"))
+    with blaming("--memory, --min-freq, --hash"):
+        settings.check()
+    with blaming("--output"):
+        check_target(output, force)
+    with blaming("--template"):
+        templates = None if template is None else recoded(template, encoding)
+    wishes = command.Wishes(output, settings, templates, force, encoding, json, quiet)
+    with blaming("DATA"):
+        command.check_paths(data)
+        command.run(data, Reading(format, delimiter, label, shown=not (json or quiet)), wishes)
+
+
+@app.command()
 def predict(
     data: DataFile,
     model: Model,
@@ -182,6 +227,7 @@ def predict(
     relations. Phrases: trees in brackets, for such a file or for plain text with a sentence on every line. Alignments:
     links such as 0-0 1-2 for every line source ||| target, with --confidence as 0-0:0.93.
     """
+    from m3n.cli import packed
     from m3n.cli import predict as command
     from m3n.cli.inputs import Reading
 
@@ -192,6 +238,9 @@ def predict(
     with blaming("predict"):
         command.check(fitted, wanted)
     with blaming("DATA"), compilation_shown():
+        if data.is_dir():
+            packed.predict(data, fitted, output, wanted)
+            return
         reading = Reading(format, delimiter, label, first_feature, shown=not json)
         command.run(fitted, reading.parts_for(data, fitted, encoding), output, wanted, encoding)
 
@@ -228,6 +277,7 @@ def evaluate(
     Alignments: AER, precision and recall; without a model, DATA is a file of links to compare with those of --links.
     """
     from m3n.cli import evaluate as command
+    from m3n.cli import packed
     from m3n.cli.inputs import Reading
     from m3n.io.files import recoded
 
@@ -235,6 +285,10 @@ def evaluate(
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
         reading = Reading(format, delimiter, label, first_feature, links=links, shown=not json)
+        if data.is_dir():
+            gold, found = packed.labels_of(data, fitted)
+            command.run(gold, found, scheme, json, fitted)
+            return
         source = recoded(data, encoding)
         if command.are_links(fitted, links):
             command.run_links(source, fitted, reading, json)
@@ -312,14 +366,20 @@ def align(
 
 @app.command()
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A model file.")],
+    model: Annotated[Path, typer.Argument(help="A model file, or a folder of packed data.")],
     top: Annotated[int, typer.Option(help="So many weights of every label, of either sign.", min=0)] = 5,
     label: Annotated[str | None, typer.Option(help="Only this label.")] = None,
     json: Json = False,
 ) -> None:
-    """Show what a model has learnt: labels, strongest weights, transitions, size, certificate."""
+    """Show what a model has learnt: labels, strongest weights, transitions, size, certificate; or what is packed."""
     from m3n.cli import inspect as command
 
+    if model.is_dir():
+        from m3n.cli import pack
+
+        with blaming("MODEL"):
+            pack.inspect(model, json)
+        return
     with blaming("MODEL"):
         fitted = m3n.load(model)
     with blaming("--label"):

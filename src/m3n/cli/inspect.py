@@ -44,7 +44,7 @@ def run(model: Any, top: int, label: str | None, as_json: bool) -> None:
         print_json(known | {"weights": {str(name): listed for name, listed in weights.items()}, **_tables(model)})
         return
     out = console()
-    _print_facts(out, known)
+    print_facts(out, known)
     for name, listed in weights.items() if any(weights.values()) else ():
         out.print(f"\n{name}")
         for attribute, weight in listed:
@@ -70,10 +70,19 @@ def _tell_translations(model: Any, label: str | None, as_json: bool) -> None:
     if as_json:
         print_json(known)
     else:
-        _print_facts(console(), known)
+        print_facts(console(), known)
 
 
-def _print_facts(out: Any, known: dict[str, Any]) -> None:
+def print_facts(out: Any, known: dict[str, Any]) -> None:
+    """Print what is known, a line each.
+
+    Parameters
+    ----------
+    out : Console
+        Where to.
+    known : dict
+        What by its name.
+    """
     for name, value in known.items():
         if value is not None:
             out.print(f"{name.replace('_', ' ')}: {_text(value)}")

@@ -101,12 +101,24 @@ def run(model: Any, parts: Iterable[Data], output: Path, wanted: Wanted, encodin
 def _pieces(model: Any, parts: Iterable[Data], wanted: Wanted) -> Iterator[str]:
     first = 0
     for data in parts:
-        yield "".join(_texts(model, data, wanted, first))
+        yield "".join(texts_of(model, data, wanted, first))
         first += len(data.X) if isinstance(data.X, Sequence) else data.X.shape[0]
 
 
-def _texts(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str]:
-    """What is written about some examples, of which the first has this number."""
+def texts_of(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str]:
+    """What is written about some examples.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    data : Data
+        The examples.
+    wanted : Wanted
+        What to write.
+    first : int
+        The number of the first.
+    """
     form = form_of(model)
     if form is ALIGNMENTS:
         written = Written(wanted.format, wanted.confidence, wanted.marginals, wanted.json)

@@ -22,7 +22,7 @@ from m3n.shards.packer import Packing
 from m3n.shards.sizes import in_words
 
 LEAST = 16_000_000  # bytes with which packing can work
-BLOCK = 4  # a block with all that is made of it: a share of the memory
+BLOCK = 2  # a block with all that is made of it: a share of the memory
 MOST_POSITIONS = 1 << 17  # of a block of columns; larger ones are not faster
 
 

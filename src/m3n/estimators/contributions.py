@@ -8,6 +8,7 @@ arrays (terms, labels): what each would add if the label here were another one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -75,7 +76,7 @@ class Product:
         weights = self.weights[columns]
         if scipy.sparse.issparse(weights):
             weights = weights.toarray()
-        weights = weights.reshape(len(columns), -1)
+        weights = weights.reshape(len(columns), math.prod(self.weights.shape[1:]))
         return Terms(self.kind, self.name, columns, values, scores(values[:, None] * weights))
 
 

@@ -38,6 +38,7 @@ from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, num
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
+from m3n.estimators.packed_inputs import PackedInputs
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.sharded import SequenceShards, Wishes, constraints_of
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
@@ -180,8 +181,8 @@ class SequenceTagger(SequenceModel, Calibrated):
 
         Parameters
         ----------
-        X : sequences
-            As in ``fit``; attributes that were not seen in training are ignored.
+        X : sequences, or Shards
+            As in ``fit``; attributes that were not seen in training are ignored. Shards are read one after another.
         fixed : sequences of labels and None, optional
             Labels that are known already, None where one is to be predicted; the others are predicted given these. None
             instead of a list: nothing is known about this sequence.
@@ -272,20 +273,36 @@ class SequenceTagger(SequenceModel, Calibrated):
         """
         return explain(self, x, labels, top)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of positions that are labelled correctly.
 
         Parameters
         ----------
-        X : sequences
+        X : sequences, or Shards
             As in ``fit``.
-        y : sequences of labels
-            The right labels.
+        y : sequences of labels, optional
+            The right labels; those of shards are there.
         sample_weight : array (sequences,), optional
-            How often every sequence counts.
+            How often every sequence counts; that of shards is there.
         """
+        if isinstance(X, Shards):
+            return self._score_of_shards(X, y, sample_weight)
         predicted = self.predict(X)
         return share_right(y, predicted, read_weights(sample_weight, len(predicted)))
+
+    def _score_of_shards(self, shards: Shards, y: Any, sample_weight: Any) -> float:
+        """The share of positions of all shards, one after another."""
+        if y is not None or sample_weight is not None:
+            raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
+        self._check_fitted()
+        packed, right, total = PackedInputs(shards, self.reader_), 0.0, 0.0
+        for i in range(len(shards)):
+            shard = shards.open(i)
+            weights = np.ones(len(shard.lengths)) if shard.weights is None else shard.weights
+            weight = float(weights @ shard.lengths)
+            right += weight * share_right(packed.labels(shard), self.predict(packed.inputs(shard)), shard.weights)
+            total += weight
+        return right / total
 
     def approximation_report(self, X: Any, y: Any, sequences: int = 200) -> ApproximationReport:
         """How far the approximate features of this model are from the exact kernel, on a part of the data.
@@ -401,12 +418,16 @@ class SequenceTagger(SequenceModel, Calibrated):
     def _each(self, X: Any, fixed: Any, ask: Callable[[Scored], Iterable[Answer]], nothing: Answer) -> list[Answer]:
         """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
         self._check_fitted()
+        if isinstance(X, Shards):
+            if fixed is not None:
+                raise ValueError("fixed is for sequences, not for shards")
+            return [answer for x in PackedInputs(X, self.reader_) for answer in self._each(x, None, ask, nothing)]
         plain = direct_scores(self, X) if fixed is None else None
         if plain is not None:
             structure = chain_of(plain[0], len(self.classes_), self.constraints_)
             theta = plain[1], *self._tables()
             return list(ask(Scored(structure, theta, self.classes_, None, SERIAL, np.arange(structure.n))))
-        inputs = self.reader_.read(X)
+        inputs = X if isinstance(X, Inputs) else self.reader_.read(X)
         given = read_fixed(fixed, inputs.lengths, self.classes_)
         answers = chain.from_iterable(ask(piece) for piece in self._scored(inputs, given))
         if inputs.lengths.all():

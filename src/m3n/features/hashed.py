@@ -2,7 +2,8 @@
 
 Nothing is learnt and nothing has to be kept, whatever the number of attributes is, and every attribute of a new token
 has a number. Two of them may have the same: with 2^b numbers and m attributes about a share m / 2^b of them. In a token
-in which both occur their values add up. Names cannot be found again: number 7 is called "#7".
+in which both occur the larger value counts: what is 1 or not there stays so. Names cannot be found again: number 7 is
+called "#7".
 
 The hash is that of ``hashes``: of the bytes of an attribute, or of its template and of the values that its macros saw,
 which have hashes themselves. It is the same everywhere, so models and packed data fit together if their bits do.

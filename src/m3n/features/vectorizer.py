@@ -174,6 +174,7 @@ class GrowingRows:
         known = [np.ones(n) if own is None else own for own, n in zip(self._weights, sizes, strict=True) if not plain]
         ends = np.concatenate([[0], np.cumsum(_concatenated(self._counts))])
         self._weights, self._counts = [], []
+        self.vocabulary.default_factory = None  # it leads back to the vocabulary, which nobody would let go of
         return _matrix(columns, None if plain else _concatenated(known), ends, None)
 
 

@@ -33,6 +33,8 @@ def csr(values: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int | 
 def renumbered(matrix: scipy.sparse.csr_array, numbers: np.ndarray, width: int) -> scipy.sparse.csr_array:
     """The matrix with other numbers for its columns, in ascending order and without those that have none.
 
+    Where columns of a row have the same number, the largest of their values stays.
+
     Parameters
     ----------
     matrix : csr_array
@@ -43,5 +45,13 @@ def renumbered(matrix: scipy.sparse.csr_array, numbers: np.ndarray, width: int) 
         How many columns there are then.
     """
     found = csr(matrix.data, numbers[matrix.indices], matrix.indptr, width)
-    found.sum_duplicates()  # also sorts; new numbers may be the same
+    found.sort_indices()
+    first = np.ones(found.nnz, bool)
+    first[1:] = found.indices[1:] != found.indices[:-1]
+    first[found.indptr[:-1][np.diff(found.indptr) > 0]] = True
+    if not first.all():
+        starts = np.flatnonzero(first)
+        values, ends = np.maximum.reduceat(found.data, starts), np.concatenate([[0], np.cumsum(first)])
+        found = csr(values, found.indices[starts], ends[found.indptr], width)
+    found.has_canonical_format = True
     return found

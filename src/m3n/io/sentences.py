@@ -225,6 +225,7 @@ class GrowingColumn:
             From a value to its text; called once per distinct value.
         """
         codes = self._codes[0] if len(self._codes) == 1 else np.concatenate(self._codes or [np.empty(0, np.int32)])
+        self._numbers.default_factory = None  # it leads back to them, and nobody would let go of either
         return Column(list(map(text, self._numbers)), codes)
 
 
@@ -249,6 +250,7 @@ def numbered(values: Iterable[Value], count: int) -> tuple[np.ndarray, list[Valu
     growing: defaultdict[Value, int] = defaultdict()
     growing.default_factory = growing.__len__
     codes = np.fromiter(map(growing.__getitem__, values), np.int32, count)
+    growing.default_factory = None  # it leads back to the dict
     return codes, list(growing)
 
 

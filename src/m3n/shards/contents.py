@@ -59,6 +59,7 @@ class Contents:
 
     def __init__(self, path: Path, arrays: Arrays, entry: dict[str, Any]):
         self.path, self.arrays, self.entry = path, arrays, entry
+        self._expected = set[str]()
 
     def check_shapes(self, dense: bool, width: int, pairs: bool, weighted: bool) -> None:
         """Refuse arrays that are not there, or of other types or shapes; their content is not looked at.
@@ -81,6 +82,8 @@ class Contents:
             self._expect_rows("", positions, entry["entries"])
         if pairs:
             self._expect_rows("pair_", positions - entry["sequences"], entry["pair_entries"])
+        surplus = sorted(set(self.arrays) - self._expected)
+        self._require(not surplus, f"there are arrays that nobody needs: {', '.join(surplus)}")
 
     def check_values(self, width: int, pair_width: int | None, labels: int) -> None:
         """Refuse numbers that lead nowhere.
@@ -108,6 +111,7 @@ class Contents:
                 self._check_rows(prefix, columns or 0)
 
     def _expect(self, name: str, dtype: Any, *shapes: tuple[int, ...]) -> None:
+        self._expected.add(name)
         found = self.arrays.get(name)
         if found is None or found.dtype != dtype or found.shape not in shapes:
             what = "is missing" if found is None else f"has the type {found.dtype} and the shape {found.shape}"

@@ -19,9 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.packed.memory import give_back
-from m3n.packed.ragged import numbers as ranges
 from m3n.shards.arrays import GrowingArrays
-from m3n.shards.names import Texts
+from m3n.shards.names import Texts, cut
 from m3n.shards.runs import Runs, starts_of
 
 RECORD = np.dtype([("key", "<u8"), ("check", "<u8"), ("first", "<i8"), ("count", "<i8")])
@@ -63,14 +62,14 @@ class Counts:
 
     Parameters
     ----------
-    folder : Path
-        Where to keep records.
-    name : str
-        What their files are called.
+    path : Path
+        What files are called, but for a number.
+    memory : int
+        Bytes that merging may take.
     """
 
-    def __init__(self, folder: Path, name: str):
-        self.runs = Runs(folder, name, RECORD)
+    def __init__(self, path: Path, memory: int):
+        self.runs = Runs(path, RECORD, _added_up, memory)
         self.begins = [0]  # where the attributes of each block begin, among those of all
 
     def add(self, keys: np.ndarray, counts: np.ndarray) -> None:
@@ -86,28 +85,30 @@ class Counts:
         records = np.empty(len(keys), RECORD)
         records["key"], records["check"] = keys.T
         records["first"], records["count"] = self.begins[-1] + np.arange(len(keys)), counts
-        self.runs.add(records)
+        own = records[np.argsort(records["key"], kind="stable")]
+        self.runs.add(_added_up(own, starts_of(own["key"])))
         self.begins.append(self.begins[-1] + len(keys))
 
-    def kept(self, least: int, memory: int) -> Iterator[np.ndarray]:
+    def kept(self, least: int) -> Iterator[np.ndarray]:
         """Attributes that occur so often: a record for each, by their keys, some at a time.
 
         Parameters
         ----------
         least : int
             How often.
-        memory : int
-            Bytes that may be taken.
         """
-        for records in self.runs.merged(memory):
-            starts = starts_of(records["key"])
-            if not len(starts):
-                continue
-            if (np.minimum.reduceat(records["check"], starts) != np.maximum.reduceat(records["check"], starts)).any():
-                raise Collision
-            found = records[starts]  # the first of each, as runs come in order
-            found["count"] = np.add.reduceat(records["count"], starts)
-            yield found[found["count"] >= least]
+        return (records[records["count"] >= least] for records in self.runs.merged())
+
+
+def _added_up(records: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A record for every attribute."""
+    checks = records["check"]
+    if (np.minimum.reduceat(checks, starts) != np.maximum.reduceat(checks, starts)).any():
+        raise Collision
+    found = records[starts]
+    found["first"] = np.minimum.reduceat(records["first"], starts)
+    found["count"] = np.add.reduceat(records["count"], starts)
+    return found
 
 
 def by_frequency(kept: Iterable[np.ndarray], most: int, folder: Path) -> Numbering:
@@ -190,11 +191,10 @@ def write_texts(found: Iterable[tuple[np.ndarray, Texts]], count: int, names: Gr
     end = 0
     names.add("ends", np.zeros(1, np.int64))
     for low in range(0, count, TEXTS):
-        own = lengths[low : low + TEXTS].astype(np.int64)
-        whole = np.memmap(waiting, np.uint8, "r") if place else np.empty(0, np.uint8)
-        names.add("letters", whole[ranges(begins[low : low + TEXTS], own)])
-        names.add("ends", end + np.cumsum(own))
-        end += int(own.sum())
-        del whole  # what has been looked at is no longer ours
+        first, sizes = begins[low : low + TEXTS], lengths[low : low + TEXTS].astype(np.int64)
+        mapped = np.memmap(waiting, np.uint8, "r")  # anew, so that what has been looked at is no longer ours
+        names.add("letters", Texts.joined(list(cut(mapped, first, first + sizes))).letters)
+        names.add("ends", end + np.cumsum(sizes))
+        end += int(sizes.sum())
     give_back()
     waiting.unlink()

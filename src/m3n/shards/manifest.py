@@ -12,6 +12,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import m3n
@@ -25,6 +26,10 @@ LARGEST = 1 << 28  # bytes of a manifest: a million shards have that
 FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")  # names that stay in the folder
 KINDS = ("attributes", "columns", "dense", "sparse")
 TABLES, NAMES = "tables.safetensors", "attributes.safetensors"
+SETTINGS: dict[str, Any] = {
+    "min_freq": int, "hash_bits": (int, NoneType), "separator": (str, NoneType), "templates": (dict, NoneType),
+    "columns": int, "delimiter": str,
+}  # fmt: skip
 COUNTS = ("sequences", "positions", "entries", "pair_entries")
 
 
@@ -76,6 +81,11 @@ class Manifest:
         return [*self.shards, *self.tables]
 
     @property
+    def named(self) -> bool:
+        """Whether attributes have names."""
+        return self.kind in ("attributes", "columns") and self.settings["hash_bits"] is None
+
+    @property
     def digest(self) -> str:
         """What tells these data from others."""
         known = [self.kind, self.width, self.classes, [entry["checksum"] for entry in self.files]]
@@ -118,8 +128,9 @@ def read_manifest(folder: Path) -> Manifest:
         raise ShardError(
             f"{folder} holds no {NAME}: packing did not come to its end, or this is no folder of shards; pack again"
         )
-    with path.open("rb") as file:
-        return parsed(file.read(LARGEST + 1), str(path))
+    if path.stat().st_size > LARGEST:
+        raise ShardError(f"{path} is larger than any manifest; pack again")
+    return parsed(path.read_bytes(), str(path))
 
 
 def parsed(content: bytes, path: str) -> Manifest:
@@ -132,8 +143,6 @@ def parsed(content: bytes, path: str) -> Manifest:
     path : str
         What messages call it.
     """
-    if len(content) > LARGEST:
-        raise ShardError(f"{path} is larger than any manifest; pack again")
     try:
         known = json.loads(content)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
@@ -163,7 +172,8 @@ def _check(manifest: Manifest) -> None:
     _require(type(manifest.weighted) is bool, f"weighted is {manifest.weighted!r}")
     total = manifest.total_weight
     _require(isinstance(total, (int, float)) and 0 < total < float("inf"), f"total_weight is {total!r}")
-    _require(isinstance(manifest.settings, dict) and isinstance(manifest.dropped, dict), "settings are missing")
+    _check_settings(manifest.settings)
+    _require(isinstance(manifest.dropped, dict), "dropped is missing")
     _require(len(manifest.shards) > 0, "there is no shard")
     for entry in manifest.files:
         name = entry["file"]
@@ -175,9 +185,19 @@ def _check(manifest: Manifest) -> None:
             _require(_is_count(shard[name]), f"{shard['file']} has {shard[name]!r} {name}")
     names = [entry["file"] for entry in manifest.files]
     _require(len(set(names)) == len(names), "a file is named twice")
-    _require({TABLES} <= set(names), f"{TABLES} is not named")
+    for name in (TABLES, NAMES)[: 1 + manifest.named]:
+        _require(name in names, f"{name} is not named")
     counted = sum(manifest.label_counts)
     _require(counted == manifest.count("positions"), f"{counted} labels at {manifest.count('positions')} positions")
+
+
+def _check_settings(settings: Any) -> None:
+    known = isinstance(settings, dict) and all(
+        name in settings and isinstance(settings[name], kind) for name, kind in SETTINGS.items()
+    )
+    _require(known, "settings are missing, or of other types")
+    made = settings["templates"]
+    _require(made is None or set(made) == {"patterns", "padding", "syntax"}, "templates are no templates")
 
 
 def _check_labels(classes: Any, counts: Any) -> None:

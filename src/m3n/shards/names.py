@@ -8,7 +8,7 @@ have the first in common.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from m3n.features.hashes import decoded, encoded, text_hashes
 from m3n.features.lookup import Attribute
 from m3n.features.template_tuples import Words, tuple_keys, tuples_of
 from m3n.features.templates import Templates
-from m3n.packed.ragged import numbers
 
 
 class Texts(NamedTuple):
@@ -41,7 +40,7 @@ class Texts(NamedTuple):
         return cls.joined(list(map(encoded, attributes)))
 
     @classmethod
-    def joined(cls, written: list[bytes]) -> Texts:
+    def joined(cls, written: Sequence[bytes | memoryview]) -> Texts:
         """Bytes one after another."""
         ends = np.zeros(len(written) + 1, np.int64)
         np.cumsum(np.fromiter(map(len, written), np.int64, len(written)), out=ends[1:])
@@ -61,13 +60,18 @@ class Texts(NamedTuple):
 
     def take(self, chosen: np.ndarray) -> Texts:
         """Some of them, in the given order."""
-        lengths = np.diff(self.ends)[chosen]
-        ends = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(lengths, out=ends[1:])
-        return Texts(self.letters[numbers(self.ends[chosen], lengths)], ends)
+        return self.joined(list(cut(self.letters, self.ends[chosen], self.ends[chosen + 1])))
+
+    def check(self) -> None:
+        """Refuse ends that are none."""
+        ends = self.ends
+        known = ends.dtype == np.int64 and self.letters.dtype == np.uint8 and ends.ndim == self.letters.ndim == 1
+        if not known or not len(ends) or ends[0] or ends[-1] != len(self.letters) or (np.diff(ends) < 0).any():
+            raise ValueError("texts do not end where they should")
 
     def decoded(self) -> list[Attribute]:
         """The attributes again."""
+        self.check()
         return list(map(decoded, self.pieces()))
 
 
@@ -112,6 +116,20 @@ class Tuples(NamedTuple):
     def keys(self, seed: int) -> np.ndarray:
         """Two numbers (attributes, 2) for every attribute."""
         return tuple_keys(self.counts, self.codes, self.words.keys(seed), seed)
+
+
+def cut(letters: np.ndarray, begins: np.ndarray, ends: np.ndarray) -> Iterator[memoryview]:
+    """Parts of bytes, without copying them.
+
+    Parameters
+    ----------
+    letters : array of uint8
+        The bytes.
+    begins, ends : arrays of int
+        Where the parts begin and end.
+    """
+    whole = letters.data
+    return (whole[low:high] for low, high in zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 Names = Texts | Tuples

@@ -12,7 +12,17 @@ from m3n.features import Templates
 from m3n.io.matrices import renumbered
 from m3n.shards.arrays import GrowingArrays
 from m3n.shards.blocks import Block, Matrix, Rows, names_of
-from m3n.shards.dictionary import EACH, Collision, Counts, Numbering, TooMany, by_frequency, gathered, write_texts
+from m3n.shards.dictionary import (
+    EACH,
+    TEXTS,
+    Collision,
+    Counts,
+    Numbering,
+    TooMany,
+    by_frequency,
+    gathered,
+    write_texts,
+)
 from m3n.shards.sizes import in_words
 from m3n.shards.values import GrowingValues, Placed, learn, packed_templates, with_values
 
@@ -84,7 +94,8 @@ class Dictionary:
 
     def _numberings(self, min_freq: int, seed: int) -> list[Numbering]:
         """The numbers of attributes of positions and of pairs, by falling frequency."""
-        counts = [Counts(self.folder, f"{prefix}counts-{seed}") for prefix in self.prefixes]
+        part = self.memory // 8
+        counts = [Counts(self.folder / f"{prefix}counts-{seed}", part) for prefix in self.prefixes]
         for path in self.blocks:
             block = Block.load(path)
             for own, rows in zip(counts, (block.rows, block.pairs), strict=False):
@@ -92,9 +103,9 @@ class Dictionary:
                 times = np.bincount(rows.matrix.indices, minlength=len(rows.names))
                 own.add(rows.names.keys(seed), times)
         self.begins = [own.begins for own in counts]
-        most, part = self.memory * 3 // 4 // EACH, self.memory // 8
+        most = self.memory * 3 // 4 // EACH
         try:
-            return [by_frequency(own.kept(min_freq, part), most, self.folder) for own in counts]
+            return [by_frequency(own.kept(min_freq), most, self.folder) for own in counts]
         except TooMany:
             raise ValueError(
                 f"there are more than {most:,} attributes that occur {min_freq} times or more, and numbering them "
@@ -111,7 +122,11 @@ class Dictionary:
         arrays : GrowingArrays
             Where to.
         """
-        pieces = ((numbers, names.take(own)) for numbers, names, own in self._named(0, plan))
+        pieces = (
+            (numbers[low : low + TEXTS], names.take(own[low : low + TEXTS]))
+            for numbers, names, own in self._named(0, plan)
+            for low in range(0, len(own), TEXTS)
+        )
         write_texts(pieces, plan.width, arrays)
 
     def learn(self, templates: Templates, plans: list[Plan], arrays: GrowingArrays) -> list[Plan]:

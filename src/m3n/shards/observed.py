@@ -19,16 +19,16 @@ class Seen:
 
     Parameters
     ----------
-    folder : Path
-        Where to keep them.
-    name : str
-        What files are called.
+    path : Path
+        What files are called, but for a number.
     labels : int
         How many labels there are.
+    memory : int
+        Bytes that merging may take.
     """
 
-    def __init__(self, folder: Path, name: str, labels: int):
-        self.runs, self.labels = Runs(folder, name, KEY), labels
+    def __init__(self, path: Path, labels: int, memory: int):
+        self.runs, self.labels = Runs(path, KEY, lambda keys, starts: keys[starts], memory), labels
 
     def add(self, matrix: Matrix, labels: np.ndarray) -> None:
         """The pairs of some rows.
@@ -46,7 +46,7 @@ class Seen:
             keys.sort()
             self.runs.add(keys[starts_of(keys)].view(KEY))
 
-    def write(self, arrays: GrowingArrays, name: str, memory: int) -> None:
+    def write(self, arrays: GrowingArrays, name: str) -> None:
         """Write the sorted keys: attribute * labels + label.
 
         Parameters
@@ -55,12 +55,10 @@ class Seen:
             Where to.
         name : str
             The name of the array.
-        memory : int
-            Bytes that may be taken.
         """
         arrays.add(name, np.empty(0, np.int64))
-        for records in self.runs.merged(memory):
-            arrays.add(name, records["key"][starts_of(records["key"])])
+        for records in self.runs.merged():
+            arrays.add(name, records["key"])
 
 
 def pairs_of(keys: np.ndarray, attributes: int, labels: int) -> scipy.sparse.csr_array:

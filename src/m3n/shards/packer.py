@@ -179,7 +179,8 @@ class Packer:
             raise ValueError("there is nothing to pack: no sequence that is not empty has a weight")
         classes, counts, rank, transitions = self.labels.settled()
         plans, files = self._plans(packing)
-        seen = [Seen(self.folder, f"observed{k}", len(classes) ** (1 + k)) for k in range(1 + self._paired)]
+        names, part = ("observed", "observed_pairs")[: 1 + self._paired], packing.memory // SHARE
+        seen = [Seen(self.folder / name, len(classes) ** (1 + k), part) for k, name in enumerate(names)]
         writer = ShardWriter(self.folder, packing.shard_size or min(SHARD, packing.memory // 4))
         for packed in self._final(plans, rank):
             seen[0].add(packed.matrix, packed.labels)
@@ -190,8 +191,8 @@ class Packer:
         tables = GrowingArrays(self.folder)
         for name, array in transitions.arrays().items():
             tables.add(name, array)
-        for own, name in zip(seen, ("observed", "observed_pairs"), strict=False):
-            own.write(tables, name, packing.memory // SHARE)
+        for own, name in zip(seen, names, strict=True):
+            own.write(tables, name)
         files.append({"file": TABLES} | tables.close(self.folder / TABLES))
         manifest = Manifest(
             packing.kind, plans[0].width, plans[1].width if self._paired else None, classes.tolist(), counts.tolist(),

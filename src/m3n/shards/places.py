@@ -92,7 +92,7 @@ class Remote(Place):
     def __init__(self, url: str, cache: Path):
         super().__init__(url.rstrip("/"))
         try:
-            import fsspec  # type: ignore[import-untyped]
+            import fsspec
         except ImportError:
             raise ImportError(
                 f"{url} needs fsspec to be read: pip install 'm3n[cluster]', or pip install fsspec"
@@ -104,7 +104,9 @@ class Remote(Place):
         where = f"{self.name}/{NAME}"
         try:
             with self._system.open(f"{self._root}/{NAME}", "rb") as file:
-                return parsed(file.read(LARGEST + 1), where)
+                if file.size is not None and file.size > LARGEST:
+                    raise ShardError(f"{where} is larger than any manifest")
+                return parsed(file.read(), where)
         except FileNotFoundError:
             raise ShardError(f"{where} is not there: packing did not come to its end, or this is no place of shards")\
                 from None  # fmt: skip

@@ -8,6 +8,8 @@ somewhere (``contents``); after that, opening costs microseconds.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from m3n.shards.observed import pairs_of
 from m3n.shards.places import place_of
 from m3n.shards.values import unpacked_templates
 
+TRANSITIONS = tuple(f"first_{name}" for name in Transitions._fields)
 CHECKED = set[tuple[str, str, str]]()  # files of which this process has seen that they are what the manifest says
 
 
@@ -184,6 +187,9 @@ class Shards:
     def first_places(self) -> Transitions:
         """Where every pair of neighbouring labels, first label and last label stood first, by number and position."""
         tables, labels = self._open_table(TABLES), len(self.classes)
+        for name in TRANSITIONS:
+            if name not in tables:
+                raise ShardError(f"{self._named(TABLES)}: the array {name!r} is missing; {DAMAGED}")
         found = Transitions.of(tables)
         shapes = [table.shape for table in found]
         if shapes != [(labels, labels, 2), (labels, 2), (labels, 2)]:
@@ -256,7 +262,10 @@ class Shards:
     def attributes(self) -> list[Attribute]:
         """The attributes of tokens, in the order of their numbers."""
         arrays = self._open_table(NAMES)
-        return Texts(arrays["letters"], arrays["ends"]).decoded()
+        with self._blamed():
+            found = Texts(arrays["letters"], arrays["ends"]).decoded()
+            self._check_width(len(found))
+            return found
 
     def _vectorizer(self) -> AttributeVectorizer | Templates | None:
         if self.kind not in ("attributes", "columns"):
@@ -265,10 +274,28 @@ class Shards:
         if bits is not None:
             return HashedAttributes(bits) if templates is None else HashedTemplates(templates, bits)
         if templates is not None:
-            return unpacked_templates(templates, self._open_table(NAMES))
+            arrays = self._open_table(NAMES)
+            with self._blamed():
+                found = unpacked_templates(templates, arrays)
+                self._check_width(found.width)
+                self._check_width(found.pair_width, self.pair_width or 0, " of pairs")
+                return found
         vectorizer = AttributeVectorizer(self.manifest.settings["separator"])
         vectorizer.vocabulary = {attribute: k for k, attribute in enumerate(self.attributes())}
         return vectorizer
+
+    def _check_width(self, found: int, expected: int | None = None, what: str = "") -> None:
+        wanted = self.width if expected is None else expected
+        if found != wanted:
+            raise ValueError(f"it has {found} attributes{what}, the manifest says {wanted}")
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Whatever cannot be made of the file with names is the fault of that file."""
+        try:
+            yield
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise ShardError(f"{self._named(NAMES)}: {error}; {DAMAGED}") from None
 
     def _pairs(self, name: str, attributes: int, labels: int) -> scipy.sparse.csr_array:
         keys = self._open_table(TABLES).get(name)

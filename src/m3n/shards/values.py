@@ -181,9 +181,15 @@ def unpacked_templates(templates: Templates, arrays: Arrays) -> Templates:
         place: Key = int(key) if key.isdecimal() else key
         values.setdefault(place, []).append(value)
     owners, lengths = arrays["key_tables"].T
+    if lengths.sum() != len(arrays["keys"]) or (lengths < 0).any():
+        raise ValueError("tables do not end where keys end")
     tables = list(zip(owners.tolist(), np.split(arrays["keys"], np.cumsum(lengths)[:-1]), strict=True))
     found = templates.unfitted()
     for own in {key for template in found.parsed for _, key in template.macros}:
         values.setdefault(own, [])
     found.restore(values, [[table for j, table in tables if j == k] for k in range(len(found.parsed))])
+    for made in found.attributes:
+        for table, bound in filter(None, made.steps()):
+            if len(table) and not (table[0] >= 0 and table[-1] < bound and (table[1:] > table[:-1]).all()):
+                raise ValueError("the attributes of a template are not in order")
     return found
