@@ -11,6 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Concatenate, Self, TypeVar
 
 from m3n.features.gram import free_memory
@@ -36,10 +38,17 @@ class Engine(ABC):
         The examples.
     stretches : list of lists of Stretch
         The examples of every lane.
+    scratch : path
+        A folder for files of a run, which every worker should see; a temporary one, unless it is set.
     """
 
     source: Source
     stretches: list[list[Stretch]]
+
+    @cached_property
+    def scratch(self) -> Path:
+        self._scratch = TemporaryDirectory(prefix="m3n-", ignore_cleanup_errors=True)
+        return Path(self._scratch.name)
 
     @property
     def lanes(self) -> int:
@@ -61,6 +70,8 @@ class Engine(ABC):
 
     def close(self) -> None:
         """Let the workers go."""
+        if "_scratch" in vars(self):
+            self._scratch.cleanup()
         self.source.close()
 
     def __enter__(self) -> Self:
