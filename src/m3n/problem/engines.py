@@ -7,13 +7,15 @@ order, or their sum in the order of the tree (``sources.climbed``).
 from __future__ import annotations
 
 import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Any, Concatenate, Self, TypeVar
+from weakref import finalize
 
 from m3n.features.gram import free_memory
 from m3n.packed.threads import resolve, single_threaded_blas
@@ -47,8 +49,9 @@ class Engine(ABC):
 
     @cached_property
     def scratch(self) -> Path:
-        self._scratch = TemporaryDirectory(prefix="m3n-", ignore_cleanup_errors=True)
-        return Path(self._scratch.name)
+        folder = Path(mkdtemp(prefix="m3n-"))
+        self._removed = finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     @property
     def lanes(self) -> int:
@@ -70,8 +73,8 @@ class Engine(ABC):
 
     def close(self) -> None:
         """Let the workers go."""
-        if "_scratch" in vars(self):
-            self._scratch.cleanup()
+        if "_removed" in vars(self):
+            self._removed()
         self.source.close()
 
     def __enter__(self) -> Self:

@@ -17,6 +17,7 @@ them is checked by the method before compiled code sees it.
 from __future__ import annotations
 
 import logging
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -45,6 +46,10 @@ WITHOUT = "the state was saved without what workers held; m3n.checkpoint.Checkpo
 
 class Forgotten(Exception):
     """Some lane is not where it should be."""
+
+
+class Unreadable(ValueError):
+    """Files of a run that was saved are missing, foreign or damaged."""
 
 
 class Place(NamedTuple):
@@ -181,24 +186,6 @@ def load(lane: Lane, place: Place, folder: Path, restored: Callable[[Lane, Any],
     return ""
 
 
-def clear(lane: Lane, place: Place, folder: Path) -> None:
-    """Remove the lane's files in a folder but for that of a place.
-
-    Parameters
-    ----------
-    lane : Lane
-        Who.
-    place : Place
-        What stays.
-    folder : path
-        Where the files of all lanes are.
-    """
-    own = file_of(folder, place, lane.number)
-    for path in own.parent.glob("*.npz"):
-        if path != own:
-            path.unlink(missing_ok=True)
-
-
 def file_of(folder: Path, place: Place, lane: int) -> Path:
     """Where a lane writes.
 
@@ -254,26 +241,28 @@ class Holdings:
     """
 
     restored: ClassVar[Callable[..., Any]]  # as in ``load``
-    problem: Sharded
-    make: Callable[[Any, Any], Any]
 
     def __init__(self, problem: Sharded):
-        self.problem, self.run, self.calls = problem, token_hex(8), 0
-        self._begin(None)
+        self.problem = problem
+        self._begin(token_hex(8), None)
 
-    def _begin(self, folder: Path | None) -> None:
+    def _begin(self, run: str, folder: Path | None) -> None:
+        self.run, self.calls = run, 0
+        self.make: Callable[[Any, Any], Any] | None = None  # the method's step
         self.again: Callable[[], Any] | None = None  # makes the first state
         self.first: Safe | None = None  # if that cannot be made again
         self.newest: Safe | None = None
         self.since = 0  # steps since the newest
-        self.folder = folder  # of the newest files that outlive the process
+        self.folder, self.secured = folder, -1  # of the newest files that outlive the process, and their calls
 
     def __getstate__(self) -> dict[str, Any]:
         return {"run": self.run, "folder": None if self.folder is None else str(self.folder)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.run, self.calls = str(state["run"]), 0
-        self._begin(None if state["folder"] is None else Path(str(state["folder"])))
+        run, folder = str(state["run"]), state["folder"]
+        if not re.fullmatch("[0-9a-f]{16}", run):  # names of files begin with it
+            raise ValueError(f"no run is called {run:.40}")
+        self._begin(run, None if folder is None else Path(str(folder)))
 
     def within(self, problem: Sharded) -> bool:
         """Whether the lanes of a problem can have what is held here, or files."""
@@ -313,30 +302,39 @@ class Holdings:
 
     def step(self, problem: Sharded, state: S, make: Callable[[Sharded, S], S]) -> S:
         """``make(problem, state)``, the next state, however often lanes forget; now and then it is made safe."""
-        self.problem, self.make = problem, make
-        new = self._insisting(state, lambda: self._made(state))
+        self.problem = problem
+        new = self._insisting(state, lambda: self._made(state, make))
         self.since += 1
         if self.since >= OFTEN:
             self._try_to_save(new)
         return new
 
-    def recall(self, problem: Sharded, state: HeldState) -> str:
-        """Read what lanes held at a state that comes from a file; why that cannot be, or nothing."""
-        self.problem = problem
-        return self._loaded(Safe(state, self.folder)) if self.folder else WITHOUT
+    def check(self, problem: Any, state: HeldState) -> None:
+        """Refuse a state that comes from a file if lanes cannot read theirs; without lanes the first step does."""
+        if isinstance(problem, Sharded):
+            self.problem = problem
+            complaint = self._loaded(Safe(state, self.folder)) if self.folder else WITHOUT
+            if complaint:
+                raise Unreadable(complaint)
 
     def secure(self, state: HeldState, folder: Path) -> None:
-        """Write what lanes hold at a state to files that outlive the process; ``settle`` says that they do."""
-        self._insisting(state, lambda: self._save(state, folder))
-        self.folder = folder
+        """Write what lanes hold at a state to files that outlive the process, if that has not been done."""
+        if (folder, state.calls) != (self.folder, self.secured):
+            self._insisting(state, lambda: self._save(state, folder))
+            self.folder, self.secured = folder, state.calls
 
-    def settle(self, state: HeldState) -> None:
-        """Remove all other files in the folder of ``secure``."""
-        self.problem.engine.run(clear, Place(self.run, state.calls), self.folder)
+    def settle(self) -> None:
+        """Remove all files in the folder of ``secure`` but those it has written last."""
+        if self.folder is not None:
+            name = file_of(self.folder, Place(self.run, self.secured), 0).name
+            for path in self.folder.glob("lane-*/*.npz"):
+                if path.name != name:
+                    path.unlink(missing_ok=True)
 
-    def _made(self, state: S) -> S:
+    def _made(self, state: S, make: Callable[[Sharded, S], S]) -> S:
         self.calls = state.calls
-        return self.make(self.problem, state)
+        new, self.make = make(self.problem, state), make
+        return new
 
     def _insisting(self, state: HeldState, act: Callable[[], T]) -> T:
         """Do what takes lanes at a state; if they are elsewhere they return. What is repeated does not count."""
@@ -356,8 +354,8 @@ class Holdings:
 
     def _return_to(self, state: HeldState) -> None:
         now = self._safest(state)
-        while now.calls < state.calls:
-            now = self._made(now)
+        while now.calls < state.calls and self.make is not None:
+            now = self._made(now, self.make)
 
     def _safest(self, wanted: HeldState) -> Any:
         """The newest safe state that is not beyond another one, with the lanes there."""
@@ -370,7 +368,8 @@ class Holdings:
                 complaints.append(complaint)
         if self.again is not None:
             return self.again()
-        raise EngineLost(f"what workers held is lost: {'; '.join(complaints) or WITHOUT}")
+        text = f"what workers held is lost: {'; '.join(complaints) or WITHOUT}"
+        raise Unreadable(text) if self.make is None else EngineLost(text)
 
     def _loaded(self, safe: Safe) -> str:
         place = Place(self.run, safe.state.calls)

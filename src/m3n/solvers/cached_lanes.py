@@ -171,7 +171,7 @@ def _answers(
     pieces: Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]], n: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The oracle's answers for the examples of a section."""
-    parts = []
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     while sum(len(margins) for margins, _, _ in parts) < n:
         parts.append(next(pieces))
     most = max(found.shape[1] for _, found, _ in parts)

@@ -41,10 +41,10 @@ import numpy as np
 
 from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
 from m3n.problem import Objective, Problem, Sharded
-from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, examples_held, parts_of_all
 from m3n.solvers import dual_ascent_lanes as lanes
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, examples_held, parts_of_all
 from m3n.solvers.dual_ascent_lanes import LanesAscentState
-from m3n.solvers.dual_ascent_points import Origin, begin, closer_to_gold, gold, row_heats
+from m3n.solvers.dual_ascent_points import Origin, begin, closer_to_gold, gold
 from m3n.solvers.dual_points import check_potentials, dual_value, filled
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.workers import Pace, alone, dealt, few, room_to_move, visited, workers_for

@@ -8,15 +8,15 @@ dual value after each round.
 What one lane does depends on its examples, the weights that it is told and the seed. With one lane this is
 ``DualAscent`` on one thread, up to the order of the visits.
 
-Shipped per round: u to every lane, d_k from every lane, 8 dim bytes each. Memory of the lanes: as ``DualAscent``, and the
-old values of the examples of a round.
+Shipped per round: u to every lane, d_k from every lane, 8 dim bytes each. Memory of the lanes: as ``DualAscent``, and
+the old values of the examples of a round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,11 +30,12 @@ from m3n.solvers.base import NeverStalls, UnknownPrimal
 from m3n.solvers.combination import Change, care, careful, moved, rounds_of, shown
 from m3n.solvers.dual_ascent_points import begin, closer_to_gold, gold
 from m3n.solvers.dual_points import check_potentials, filled, offset_of
-from m3n.solvers.forms import BadState, Weights, require
+from m3n.solvers.forms import Weights, require
 from m3n.solvers.workers import alone
 
 SAVED = ("potentials", "marginals", "entropies", "losses", "eta", "kappa", "joint")
 TAKEN_BACK = ("potentials", "marginals", "entropies", "losses")
+LEAST_ROUNDS = 2  # of a pass: with one, visits of a lane know nothing of the others for a whole pass
 ROUNDING = 1e-13  # of D: a round that changes nothing any more does not lower it
 
 
@@ -155,17 +156,32 @@ class LanesAscentState(UnknownPrimal, NeverStalls):
         lanes = problem.engine.lanes
         fine = 1.0 <= self.sigma <= lanes and self.rounds >= 1 and self.calls >= 0 and self.steps >= 0
         require(fine and np.isfinite(self.dual), f"no run has {self.metrics}")
-        complaint = self.held.recall(problem, self)
-        require(not complaint, complaint)
+        self.held.check(problem, self)
 
 
 def start(problem: Sharded) -> LanesAscentState:
-    """All but gold: one pass of the exp-oracle for its marginals."""
+    """All but gold: one pass of the exp-oracle for its marginals.
+
+    Parameters
+    ----------
+    problem : Sharded
+        The examples.
+    """
     return HeldPoints(problem).begun(_first)
 
 
 def restart(problem: Sharded, state: LanesAscentState) -> LanesAscentState:
-    """The earlier run's dual point, as much closer to gold as lam is smaller; or ``start`` if that is worse than gold."""
+    """The earlier run's dual point, as much closer to gold as lam is smaller.
+
+    ``start`` where that is worse than gold, or where other lanes held it.
+
+    Parameters
+    ----------
+    problem : Sharded
+        The examples, with the new lam.
+    state : LanesAscentState
+        The earlier run's.
+    """
     if not state.held.within(problem):
         return start(problem)
     ratio = state.lam / problem.lam
@@ -174,7 +190,17 @@ def restart(problem: Sharded, state: LanesAscentState) -> LanesAscentState:
 
 
 def advance(problem: Sharded, state: LanesAscentState, seed: int) -> LanesAscentState:
-    """One pass over all examples."""
+    """One pass over all examples.
+
+    Parameters
+    ----------
+    problem : Sharded
+        The examples.
+    state : LanesAscentState
+        Where it begins; the lanes must be there.
+    seed : int
+        Seed of the order of the examples.
+    """
     held, lanes, sigma = state.held, problem.engine.lanes, state.sigma
     u, offset, dual = state.w, state.offset, state.dual
     for number in range(state.rounds):
@@ -201,7 +227,7 @@ def _state(held: HeldPoints, change: Change) -> LanesAscentState:
     lanes = problem.engine.lanes
     return LanesAscentState(
         w=change.vector, offset=change.offset, lam=problem.lam, held=held, sigma=max(1.0, lanes / 2),
-        rounds=rounds_of(problem), calls=held.calls,
+        rounds=rounds_of(problem, LEAST_ROUNDS), calls=held.calls,
     )  # fmt: skip
 
 

@@ -145,7 +145,9 @@ class SequentialDual(Solver[SequentialDualState | LanesDualState]):
 
     def step(self, problem: Any, state: Any) -> SequentialDualState | LanesDualState:
         """One oracle pass (two where the online passes end) with the cached sweeps before it."""
-        return state.held.step(problem, state, self._step) if isinstance(problem, Sharded) else self._step(problem, state)
+        if isinstance(problem, Sharded):
+            return state.held.step(problem, state, self._step)
+        return self._step(problem, state)
 
     def _step(self, problem: Any, state: Any) -> Any:
         run = _Round(problem, self, state)
@@ -164,9 +166,8 @@ class _Round:
     def __init__(self, problem: Any, solver: SequentialDual, state: Any):
         self.problem, self.solver, self.before = problem, solver, state
         seeds = [solver.seed, state.schedule.passes]
-        self.visits: Visits | LaneVisits = (
-            LaneVisits(problem, state, seeds) if isinstance(problem, Sharded) else Visits(problem, state, seeds)
-        )
+        here: Any = LaneVisits if isinstance(problem, Sharded) else Visits
+        self.visits = here(problem, state, seeds)
         self.iterate, self.proximal, self.hull = state.iterate, state.proximal, state.hull
         self.schedule = replace(state.schedule, lagging=False)
         self.asked: np.ndarray | None = None  # where J is known

@@ -1,7 +1,8 @@
 """The sequential dual method on several workers: cached outputs stay in the lanes, vectors of all weights do not.
 
-The method is ``sequential_dual``, whoever visits the examples; here the lanes do, side by side. A piece of an online pass
-or a sweep over the caches is a round: every lane begins at the iterate w, and ``combination`` says how careful it is.
+The method is ``sequential_dual``, whoever visits the examples; here the lanes do, side by side. A piece of an online
+pass is a round, and so is a sweep over the caches, or a piece of it: every lane begins at the iterate w, and
+``combination`` says how careful it is.
 
 alpha before and after a round are both feasible, and so are their mixtures, of which D is a parabola,
 
@@ -10,15 +11,15 @@ alpha before and after a round are both feasible, and so are their mixtures, of 
 in the change of the loss and of the iterate: the best t is known at once. D never falls. Where t < 1 lanes are told of
 it and mix their weights.
 
-Shipped per round: w to every lane, d_k from every lane. A pass asks for the best outputs at given weights: they stay in
-the lanes, and a number comes back. Memory of the driver: 10 vectors of all weights; no list of those that are touched, as
-vectors go over the wire whole.
+Shipped per round: w to every lane, d_k from every lane. A pass asks for the best outputs at given weights: they stay
+in the lanes, and a number comes back. Memory of the driver: 10 vectors of all weights; no list of those that are
+touched, as vectors go over the wire whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from m3n.problem import Sharded
 from m3n.problem.holdings import Holdings
 from m3n.solvers import cached_lanes
 from m3n.solvers.cached_lanes import Way
-from m3n.solvers.combination import Change, care, careful, shown
+from m3n.solvers.combination import Change, care, careful, rounds_of, shown
 from m3n.solvers.dual_points import Point
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.sequential_state import Certified, DualHull, Iterate, Prices, Proximal, Schedule, price
@@ -44,6 +45,7 @@ class Pooled:
     """What is known of all lanes together."""
 
     prices: Prices
+    rounds: int  # of a sweep
     sigma: float
     spread: float = 0.0  # mean, at the last visits
     curvature: float = 0.0  # mean of |d|^2 / ell
@@ -67,8 +69,10 @@ class LanesDualState(Certified):
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        known = {"duality_gap_estimate": self.estimate, "outputs": self.pooled.outputs, "kappa": self.proximal.kappa}
-        return known | shown(self.pooled.sigma, 1)
+        known = shown(self.pooled.sigma, self.pooled.rounds)
+        return known | {
+            "duality_gap_estimate": self.estimate, "outputs": self.pooled.outputs, "kappa": self.proximal.kappa,
+        }  # fmt: skip
 
     def check(self, problem: Sharded) -> None:
         """Refuse what does not fit the problem, and bring the lanes to where they were."""
@@ -77,12 +81,19 @@ class LanesDualState(Certified):
         require(all(len(vector) == problem.dim for vector in vectors), "a vector has another number of weights")
         fine = 1.0 <= self.pooled.sigma <= problem.engine.lanes and self.calls >= 0
         require(fine and len(self.pooled.prices) == len(Prices._fields), f"no run has {self.metrics}")
-        complaint = self.held.recall(problem, self)
-        require(not complaint, complaint)
+        self.held.check(problem, self)
 
 
 def start(problem: Sharded, kappa: float) -> LanesDualState:
-    """All weight on gold: w = 0, D = 0. No oracle call."""
+    """All weight on gold: w = 0, D = 0. No oracle call.
+
+    Parameters
+    ----------
+    problem : Sharded
+        The examples.
+    kappa : float
+        Weight of the proximal term.
+    """
 
     def first(held: HeldOutputs) -> LanesDualState:
         prices, zero = held.hold(cached_lanes.begin_at_gold), np.zeros(problem.dim)
@@ -91,10 +102,22 @@ def start(problem: Sharded, kappa: float) -> LanesDualState:
     return HeldOutputs(problem).begun(first)
 
 
-def restart(
-    problem: Sharded, state: LanesDualState, kappa: float | None, passes: int
-) -> LanesDualState:
-    """The earlier run's outputs, alpha mixed with gold as is best for the new lam, acceleration from rest."""
+def restart(problem: Sharded, state: LanesDualState, kappa: float | None, passes: int) -> LanesDualState:
+    """The earlier run's outputs, alpha mixed with gold as is best for the new lam, acceleration from rest.
+
+    Parameters
+    ----------
+    problem : Sharded
+        The examples, with the new lam.
+    state : LanesDualState
+        The earlier run's.
+    kappa : float or None
+        Weight of the proximal term; None chooses it.
+    passes : int
+        Passes that count as made: there are none at the newest weights.
+    """
+    if not state.held.within(problem):
+        return start(problem, kappa or 0.0)
 
     def first(held: HeldOutputs, found: Change) -> LanesDualState:
         u, loss = found.vector / (-problem.lam * problem.n), found.offset / problem.n
@@ -115,7 +138,7 @@ def _state(held: HeldOutputs, point: Point, *, prices: Prices, kappa: float, sch
         w=point.u, iterate=Iterate(point=point.u, average=point.u, loss=point.b),
         proximal=Proximal(kappa=kappa, centre=point.u, previous=point.u), schedule=schedule, held=held,
         hull=DualHull(mean=point, best=point, value=problem.dual(point.u, point.b)), calls=held.calls,
-        pooled=Pooled(prices=prices, sigma=max(1.0, problem.engine.lanes / 2)),
+        pooled=Pooled(prices=prices, rounds=rounds_of(problem), sigma=max(1.0, problem.engine.lanes / 2)),
     )  # fmt: skip
 
 
@@ -165,11 +188,12 @@ class LaneVisits:
         """As ``Visits.cached``."""
         self.sweeps += 1
         parts, visits = 0.0, 0.0
-        way = self._way((0, 1), stamp, scale)
-        for number in range(ROUNDS):
+        way = self._way((0, self.pooled.rounds), stamp, scale)
+        for number in range(self.pooled.rounds):
             least = -1.0 if lazy is None else lazy * self.spread
-            found = self._round(cached_lanes.visit_cached, way._replace(number=number, rounds=ROUNDS, least=least))
-            parts, visits, self.spread = parts + found.counts[0], visits + found.counts[1], found.counts[2] / self.problem.n
+            found = self._round(cached_lanes.visit_cached, way._replace(number=number, least=least))
+            parts, visits = parts + found.counts[0], visits + found.counts[1]
+            self.spread = found.counts[2] / self.problem.n
         return parts / visits if visits == self.problem.n else None
 
     def settle(self) -> np.ndarray:
@@ -189,7 +213,10 @@ class LaneVisits:
 
     def state(self, **others: Any) -> LanesDualState:
         """The new state, of which the others are parts."""
-        pooled = Pooled(self.pooled.prices, self.sigma, float(self.spread), float(self.curvature), float(self.outputs))
+        pooled = replace(
+            self.pooled, sigma=self.sigma, spread=float(self.spread), curvature=float(self.curvature),
+            outputs=float(self.outputs),
+        )  # fmt: skip
         return LanesDualState(held=self.held, pooled=pooled, calls=self.held.calls, **others)
 
     def _way(self, piece: tuple[int, int], stamp: int, scale: float) -> Way:
@@ -207,6 +234,3 @@ class LaneVisits:
         self.point, self.loss = w + t * found.vector, self.loss + t * risen
         self.sigma = care(found, lanes) if t > 0.0 else careful(self.sigma, lanes)
         return found
-
-
-ROUNDS = 1

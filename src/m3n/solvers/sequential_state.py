@@ -219,7 +219,10 @@ class Prices(NamedTuple):
 
     def __add__(self, other: Prices) -> Prices:  # type: ignore[override]
         """Of both."""
-        return Prices(*(a + b for a, b in zip(self, other, strict=True)))
+        return Prices(
+            self.oracle + other.oracle, self.entries + other.entries, self.rows + other.rows,
+            self.examples + other.examples,
+        )  # fmt: skip
 
 
 def priced(blocks: Blocks) -> Prices:

@@ -128,7 +128,8 @@ class Visits:
     def cached(self, lazy: float | None, stamp: int, scale: float) -> float | None:
         """Visits without a call of the oracle, of all examples or those whose spread is above ``lazy`` times the mean.
 
-        Returns how many parts a visit scored on average, if these were all. More than two threads may do harm: then nothing has happened, but the pace is another.
+        Returns how many parts a visit scored on average, if these were all. More than two threads may do harm: then
+        nothing has happened, but the pace is another.
         """
         chosen = np.arange(self.problem.n)
         if lazy is not None:
