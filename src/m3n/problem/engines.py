@@ -7,11 +7,15 @@ order, or their sum in the order of the tree (``sources.climbed``).
 from __future__ import annotations
 
 import os
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Concatenate, Self, TypeVar
+from weakref import finalize
 
 from m3n.features.gram import free_memory
 from m3n.packed.threads import resolve, single_threaded_blas
@@ -36,10 +40,18 @@ class Engine(ABC):
         The examples.
     stretches : list of lists of Stretch
         The examples of every lane.
+    scratch : path
+        A folder for files of a run, which every worker should see; a temporary one, unless it is set.
     """
 
     source: Source
     stretches: list[list[Stretch]]
+
+    @cached_property
+    def scratch(self) -> Path:
+        folder = Path(mkdtemp(prefix="m3n-"))
+        self._removed = finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     @property
     def lanes(self) -> int:
@@ -61,6 +73,8 @@ class Engine(ABC):
 
     def close(self) -> None:
         """Let the workers go."""
+        if "_removed" in vars(self):
+            self._removed()
         self.source.close()
 
     def __enter__(self) -> Self:

@@ -3,6 +3,8 @@
 A checkpoint is a pickled ``Result``, the solver's state included, because no step is to be lost or repeated. Pickles
 can hold code; the loader accepts nothing but arrays of numbers and the settings, states and records of this package.
 
+Where workers hold a part of the state, they write it to files in a folder beside the checkpoint, which go with it.
+
 With the result comes a fingerprint of what was minimised: a checkpoint of other data or settings is refused, with the
 difference. States go to compiled code, which does not check its indices, so all their arrays are checked here.
 """
@@ -10,8 +12,10 @@ difference. States go to compiled code, which does not check its indices, so all
 from __future__ import annotations
 
 import io
+import logging
 import os
 import pickle
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -19,12 +23,15 @@ from typing import Any
 import numpy as np
 
 from m3n.io.files import check_writable, write_atomically
-from m3n.problem import Objective
+from m3n.problem import EngineLost, Objective
+from m3n.problem.holdings import Holdings, Unreadable
 from m3n.run.certificate import Certificate, Record
 from m3n.run.fingerprint import Fingerprint
 from m3n.run.loop import Result, Snapshot, Status
 from m3n.solvers import Solver
 from m3n.solvers.forms import BadState, Form, check_state
+
+log = logging.getLogger("m3n")
 
 EVERY = 60.0
 OURS = ("m3n.solvers.", "m3n.compiled.", "m3n.run.loop", "m3n.run.certificate", "m3n.run.fingerprint")
@@ -62,6 +69,7 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], every: float = EVERY):
         check_writable(path)
         self.path, self.every = Path(path), every
+        self.lanes = Path(f"{self.path.absolute()}.lanes")  # what workers hold, if they do
         self.saved = time.perf_counter()
 
     def load(self, problem: Objective) -> Result | None:
@@ -86,8 +94,13 @@ class Checkpoint:
         difference = written_for.difference(Fingerprint(problem, found.solver), but="solver")
         if difference:
             raise self._refusal(f"belongs to other data or settings ({difference})")
+        held = getattr(found.state, "held", None)
+        if isinstance(held, Holdings):
+            held.folder = self.lanes
         try:
             _check(problem, found)
+        except Unreadable as error:
+            raise self._refusal(f"lacks what workers held ({error})") from None
         except (BadState, AttributeError, TypeError, IndexError) as error:
             raise self._refusal(f"is damaged ({error})") from None
         return found
@@ -107,8 +120,25 @@ class Checkpoint:
         result : Result
             The run.
         """
+        held = getattr(result.state, "held", None)
+        if held is not None:
+            held.secure(result.state, self.lanes)
         write_atomically(self.path, pickle.dumps(result, protocol=5))
+        if held is not None:
+            held.settle()
         self.saved = time.perf_counter()
+
+    def ending(self, result: Result) -> None:
+        """The run ends, and with it whoever works for it: what they hold must be written now or never.
+
+        Parameters
+        ----------
+        result : Result
+            The run.
+        """
+        held = getattr(result.state, "held", None)
+        if held is not None and result.status is not Status.TOLERANCE:
+            held.secure(result.state, self.lanes)
 
     def close(self, result: Result) -> None:
         """Remove the checkpoint of a run that reached its goal; save one that did not.
@@ -120,8 +150,12 @@ class Checkpoint:
         """
         if result.status is Status.TOLERANCE:
             self.path.unlink(missing_ok=True)
-        else:
+            shutil.rmtree(self.lanes, ignore_errors=True)
+            return
+        try:
             self.save(result)
+        except EngineLost as error:
+            log.error("%s; the checkpoint %r stays as it was", error, os.fspath(self.path))
 
 
 class _Loader(pickle.Unpickler):

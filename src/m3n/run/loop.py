@@ -267,8 +267,16 @@ class _Run:
             if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
         result = self._result(status)
+        self._end(result)
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
         return result
+
+    def _end(self, result: Result) -> None:
+        """Callbacks that need whoever works for the run, a last time."""
+        for callback in self.callbacks:
+            ending = getattr(callback, "ending", None)
+            if ending is not None:
+                ending(result)
 
     @property
     def enough(self) -> float:

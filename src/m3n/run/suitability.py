@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from m3n.problem import Objective, Problem
+from m3n.problem import Objective
 from m3n.solvers import BY_NAME, Solver
 
 ORACLE_NAMES = {"hard": "max-oracle", "soft": "exp-oracle", "support": "min-oracle on the support of a factored dual"}
@@ -37,7 +37,7 @@ def check_fit(problem: Objective, solver: Solver[Any]) -> None:
         raise WrongObjective(
             f"{name} {solver.restriction}; at temperature {problem.temperature:g} choose from {_fitting(problem)}"
         )
-    if solver.visits and not isinstance(problem, Problem):
+    if not solver.reaches(problem):
         raise MissingOracle(
             f"{name} visits examples one by one, which passes made elsewhere do not allow; {_choices(problem)}"
         )

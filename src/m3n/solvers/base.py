@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from m3n.problem import Objective, Problem
+from m3n.problem import Objective, Problem, Sharded
+from m3n.problem.sections import extent
 
 
 class State(Protocol):
@@ -85,7 +86,9 @@ class Solver(Generic[S]):
     any_prox : bool
         Whether at temperature 0 a smoothed maximum with the structure's own prox serves it as well as the exp-oracle.
     visits : bool
-        Whether it visits examples one by one, which passes made elsewhere do not allow.
+        Whether it visits examples one by one, which passes made elsewhere do not allow,
+    divides : bool
+        unless it lets whoever makes them visit their own examples.
     """
 
     requires: ClassVar[frozenset[str]]
@@ -100,6 +103,7 @@ class Solver(Generic[S]):
     smooth_only: ClassVar[bool] = False
     any_prox: bool = False
     visits: bool = False
+    divides: bool = False
 
     @property
     def restriction(self) -> str:
@@ -129,8 +133,12 @@ class Solver(Generic[S]):
     def fits(self, problem: Objective) -> bool:
         """Whether it can minimise the problem's kind of objective, with the oracles that the problem offers."""
         kind = (self.rescales or problem.rescale == "margin") and self.takes_l1 == bool(problem.l1)
-        able = self.oracles(problem.temperature) is not None and (isinstance(problem, Problem) or not self.visits)
+        able = self.oracles(problem.temperature) is not None and self.reaches(problem)
         return kind and able and not self.missing(problem)
+
+    def reaches(self, problem: Objective) -> bool:
+        """Whether it can work where the examples are."""
+        return isinstance(problem, Problem) or not self.visits or (self.divides and isinstance(problem, Sharded))
 
     def footprint(self, problem: Any) -> float:
         """Bytes that it keeps of all examples together, or in a number of vectors that grows; roughly, beforehand."""
@@ -172,9 +180,16 @@ class FromWeights(Solver[S]):
         return self.start_at(problem, state.w)
 
 
-def parts_of_all(problem: Problem) -> float:
+def parts_of_all(problem: Objective) -> float:
     """How many scores the own theta of every example has, all together."""
-    return float(problem.structure.layout.lengths.sum())
+    if isinstance(problem, Sharded):
+        return problem.engine.total(extent).parts
+    return float(problem.structure.layout.lengths.sum())  # type: ignore[attr-defined]
+
+
+def examples_held(problem: Objective) -> float:
+    """Bytes of the examples where lanes hold them, to visit them one by one: a problem has its own in memory anyway."""
+    return float(problem.engine.source.held.sum()) if isinstance(problem, Sharded) else 0.0
 
 
 def copied(held: Held) -> Held:

@@ -62,7 +62,8 @@ from typing import Any
 
 import numpy as np
 
-from m3n.problem import Objective, Problem
+from m3n.problem import Objective, Problem, Sharded
+from m3n.problem.sections import obstacle as obstacle_of
 from m3n.solvers.base import Solver
 from m3n.solvers.batch_frank_wolfe import BatchFrankWolfe
 from m3n.solvers.block_frank_wolfe import BlockFrankWolfe, Pairwise, PlaneCache
@@ -77,6 +78,7 @@ from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 # block Frank-Wolfe: pull up to, and tolerance from, as a share of J(0)
 LOOSE = ((0.6, 0.002), (1.0, 0.01), (2.0, 0.05))
 MOST_BYTES = 1 << 31  # for the dual point of all examples
+MOST_LANES = 8  # of dual ascent: more need as many passes as L-BFGS, see docs/scale.md
 LEAST, SLOPE = 0.35, 0.012  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the second
 LONG, MANY, STEEP = 2, 400, 3.5  # rows of an example, weights of a row, and the pull: see the table on dense inputs
 FINE = 0.002  # share of J(0) below which visits win: passes of ExcessiveGap grow like its root, measured down to 0.005
@@ -116,10 +118,7 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
     if problem.l1:
         return _choose_sparse(problem, seed)
     if not isinstance(problem, Problem):
-        why = "passes made elsewhere: {}"
-        if problem.temperature:
-            return Choice(LBFGS(), why.format("L-BFGS asks for all examples at once"))
-        return Choice(BatchFrankWolfe(seed=seed), why.format("mini-batches need the fewest passes"))
+        return _choose_elsewhere(problem, seed, max(rtol, tol))
     if problem.temperature:
         return choose_smooth(problem, seed)
     slack = problem.rescale == "slack"
@@ -139,6 +138,37 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
         return Choice(BlockFrankWolfe(seed=seed), why)
     why = f"max-margin with {problem.n} examples that can be visited one by one: cached outputs save oracle calls"
     return Choice(SequentialDual(seed=seed), why)
+
+
+def _choose_elsewhere(problem: Objective, seed: int, share: float) -> Choice:
+    """The solver where other threads or machines have the examples: the usual ones, if these can be visited there."""
+    smooth, data = bool(problem.temperature), getattr(problem, "data", None)
+    dense = isinstance(data, Problem) and data.rescale == "margin" and problem.temperature == data.temperature
+    if dense and not smooth and share >= FINE and _prefers_passes(data):
+        return _choose_dense(_pull(data), seed)
+    if dense and smooth and _even(data):
+        return Choice(LBFGS(), "dense inputs that vary in many directions: a few passes of matrix products are enough")
+    solver: Solver[Any] = DualAscent(seed) if smooth else SequentialDual(seed=seed)
+    obstacle = _distance(problem, solver)
+    if not obstacle:
+        return Choice(solver, "workers visit their own examples one by one: that takes the fewest passes")
+    if smooth:
+        return Choice(LBFGS(), f"{obstacle}: L-BFGS asks for all examples at once")
+    return Choice(BatchFrankWolfe(seed=seed), f"{obstacle}: mini-batches need the fewest passes of what is left")
+
+
+def _distance(problem: Objective, solver: Solver[Any]) -> str:
+    """Why workers cannot visit their examples for a solver; empty if they can."""
+    if not isinstance(problem, Sharded):
+        return "passes made elsewhere"
+    if not solver.fits(problem):
+        return "slack rescaling" if problem.rescale == "slack" else f"{problem.name} has no oracle for visits"
+    lanes = problem.engine.lanes
+    if problem.temperature and lanes > MOST_LANES:
+        return f"visits of {lanes} lanes side by side correct the same errors more than once"
+    if solver.footprint(problem) > MOST_BYTES * lanes:
+        return "what visits need of all examples would be too large for memory"
+    return problem.engine.total(obstacle_of, "soft" if problem.temperature else "hard").obstacle
 
 
 def _prefers_passes(problem: Problem) -> bool:

@@ -35,31 +35,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
 from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
-from m3n.problem import Problem
-from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, parts_of_all
-from m3n.solvers.dual_points import check_potentials, dual_value, filled, gold_places, leaning, starts_of
+from m3n.problem import Objective, Problem, Sharded
+from m3n.solvers import dual_ascent_lanes as lanes
+from m3n.solvers.base import SOFT, NeverStalls, Solver, UnknownPrimal, examples_held, parts_of_all
+from m3n.solvers.dual_ascent_lanes import LanesAscentState
+from m3n.solvers.dual_ascent_points import Origin, begin, closer_to_gold, gold
+from m3n.solvers.dual_points import check_potentials, dual_value, filled
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.workers import Pace, alone, dealt, few, room_to_move, visited, workers_for
 
 MOST_TOLD = 1 << 22  # numbers, of all threads between two meetings
-LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
-
-
-class Origin(NamedTuple):
-    """Where the steps of a run begin."""
-
-    potentials: np.ndarray  # float32
-    eta: np.ndarray  # step lengths
-    kappa: np.ndarray  # see the sweep
-
-    def copied(self) -> Origin:
-        """The same in arrays of its own."""
-        return Origin(*(array.copy() for array in self))
 
 
 class Memory:
@@ -89,8 +79,8 @@ class Memory:
     pace: Pace
 
     def __init__(self, problem: Problem, origin: Origin | None = None):
-        self.point = begin(problem, _gold(problem) if origin is None else origin.copied())
-        self.w = filled(problem, self.point)
+        self.point = begin(problem, gold(problem) if origin is None else origin.copied())
+        self.w = filled(problem, self.point, problem.lam)
         self.steps, self.lam, self.origin = 0, problem.lam, origin
         self.pace = Pace()
 
@@ -132,7 +122,7 @@ class DualAscentState(UnknownPrimal, NeverStalls):
 
 
 @dataclass(frozen=True)
-class DualAscent(Solver[DualAscentState]):
+class DualAscent(Solver[DualAscentState | LanesAscentState]):
     """Dual ascent by examples, for CRFs.
 
     Parameters
@@ -145,34 +135,37 @@ class DualAscent(Solver[DualAscentState]):
 
     requires = SOFT
     visits = True
+    divides = True
     requires_smooth = SOFT
     native = "dual"
     rate = "none: for CRFs only"
     rate_smooth = "log(1/eps) / lam"
     smooth_only = True
 
-    def footprint(self, problem: Problem) -> float:
-        """Potentials and marginals."""
-        return 16.0 * parts_of_all(problem)
+    def footprint(self, problem: Objective) -> float:
+        """Potentials and marginals; where examples are in lanes, what these hold besides."""
+        return 16.0 * parts_of_all(problem) + examples_held(problem)
 
-    def init(self, problem: Problem) -> DualAscentState:
+    def init(self, problem: Any) -> DualAscentState | LanesAscentState:
         """All but gold: one pass of the exp-oracle for its marginals."""
-        return _state(problem, Memory(problem))
+        return lanes.start(problem) if isinstance(problem, Sharded) else _state(problem, Memory(problem))
 
-    def restart(self, problem: Problem, state: DualAscentState) -> DualAscentState:
+    def restart(self, problem: Any, state: Any) -> DualAscentState | LanesAscentState:
         """The earlier run's newest dual point, as much closer to gold as lam is smaller: a pass for its marginals.
 
         A point that is worse than gold alone, D < 0, is given up for the usual start: lam has changed too much.
         """
-        point, ratio, heat = state.memory.point, state.memory.lam / problem.lam, row_heats(problem)
-        potentials = point.potentials.copy()
-        potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
-        eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
-        memory = Memory(problem, Origin(potentials=potentials, eta=eta, kappa=point.kappa.copy()))
+        if isinstance(problem, Sharded):
+            return lanes.restart(problem, state) if isinstance(state, LanesAscentState) else self.init(problem)
+        if isinstance(state, LanesAscentState):
+            return self.init(problem)
+        memory = Memory(problem, closer_to_gold(problem, state.memory.point, state.memory.lam / problem.lam))
         return _state(problem, memory) if memory.dual(problem) >= 0.0 else self.init(problem)
 
-    def step(self, problem: Problem, state: DualAscentState) -> DualAscentState:
+    def step(self, problem: Any, state: Any) -> DualAscentState | LanesAscentState:
         """One pass over the examples."""
+        if isinstance(problem, Sharded):
+            return state.held.step(problem, state, partial(lanes.advance, seed=self.seed))
         return _state(problem, advanced(problem, state, self.seed))
 
 
@@ -247,39 +240,6 @@ def ascended(
     made = visited(partial(problem.visit, sweep, asks="soft"), calls, workers)
     problem.count(soft=int(sum(trials for trials, _ in made)))
     return float(sum(risen for _, risen in made)) / problem.n
-
-
-def _gold(problem: Problem) -> Origin:
-    """All but gold; gold is certain, and so are its step lengths."""
-    return Origin(potentials=leaning(problem, LEAN, np.float32), eta=1.0 / row_heats(problem), kappa=np.ones(problem.n))
-
-
-def row_heats(problem: Problem) -> np.ndarray:
-    """The temperature of every row, T times the weight of its example; a certain row makes steps of one over it.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data.
-    """
-    return np.repeat(problem.temperature * problem.blocks.weights, np.diff(problem.blocks.rows.first))
-
-
-def begin(problem: Problem, origin: Origin) -> Ascent:
-    """The dual point before its marginals are known.
-
-    Parameters
-    ----------
-    problem : Problem
-        The data.
-    origin : Origin
-        Potentials and step lengths; the point changes them in place.
-    """
-    return Ascent(
-        starts=starts_of(problem), potentials=origin.potentials, marginals=np.zeros(len(origin.potentials)),
-        entropies=np.zeros(problem.n), losses=np.zeros(problem.n), eta=origin.eta, kappa=origin.kappa,
-        joint=np.zeros(problem.n, bool),
-    )  # fmt: skip
 
 
 def _state(problem: Problem, memory: Memory) -> DualAscentState:

@@ -29,6 +29,7 @@ from m3n.compiled.primitives.simplex import maximize_on_simplex
 from m3n.compiled.sweeps.dual_ascent import Ascent
 from m3n.compiled.sweeps.exponentiated import Potentials, fill
 from m3n.problem import Objective, Problem
+from m3n.problem.sections import Section
 from m3n.solvers.forms import Square, Vector, Weights, require
 
 ROUNDING = 1e-14  # relative error of sums over the data
@@ -135,12 +136,12 @@ class Gibbs:
         return (self.c - other.c) * self.loss - problem.lam * shift - (self.log_z - other.log_z)
 
 
-def starts_of(problem: Problem) -> np.ndarray:
+def starts_of(problem: Problem | Section) -> np.ndarray:
     """Where the potentials of every example begin, and where they end."""
     return np.concatenate([[0], np.cumsum(problem.blocks.rows.sizes)])
 
 
-def leaning(problem: Problem, odds: float, kind: type = np.float64) -> np.ndarray:
+def leaning(problem: Problem | Section, odds: float, kind: type = np.float64) -> np.ndarray:
     """Potentials that favour gold by ``odds`` in logarithms: its labels against all others of a row, or its parts."""
     starts, labels = starts_of(problem), problem.blocks.costs.table.shape[1]
     potentials: np.ndarray = np.zeros(int(starts[-1]), kind)
@@ -148,7 +149,7 @@ def leaning(problem: Problem, odds: float, kind: type = np.float64) -> np.ndarra
     return potentials
 
 
-def gold_places(problem: Problem, starts: np.ndarray) -> np.ndarray:
+def gold_places(problem: Problem | Section, starts: np.ndarray) -> np.ndarray:
     """Where the potentials of gold's labels stand, or of its parts if outputs are not labels of rows."""
     blocks = problem.blocks
     costs = blocks.costs
@@ -160,12 +161,12 @@ def gold_places(problem: Problem, starts: np.ndarray) -> np.ndarray:
     return starts[owner] + (rows - costs.first[owner]) * costs.table.shape[1] + costs.gold
 
 
-def filled(problem: Problem, dual: Potentials | Ascent, strength: float | None = None) -> np.ndarray:
-    """w(alpha) of the potentials, whose marginals are filled in by a pass of the exp-oracle.
+def filled(problem: Problem | Section, dual: Potentials | Ascent, strength: float) -> np.ndarray:
+    """sum alpha psi divided by ``strength`` (lam makes it w(alpha)) of the potentials; fills in their marginals.
 
-    It is sum alpha psi divided by ``strength``; None stands for lam.
+    A pass of the exp-oracle.
     """
-    blocks, w, strength = problem.blocks, np.zeros(problem.dim), problem.lam if strength is None else strength
+    blocks, w = problem.blocks, np.zeros(problem.dim)
     problem.visit(fill, dual, blocks.gold, blocks.gold_counts, strength, w, asks="soft", soft=problem.n)
     blocks.forget_lists()  # dual ascent needs them here alone
     return w
@@ -176,13 +177,13 @@ def dual_value(problem: Problem, dual: Potentials | Ascent, w: np.ndarray) -> fl
     return problem.dual(w, offset_of(problem, dual))
 
 
-def offset_of(problem: Problem, dual: Potentials | Ascent) -> float:
+def offset_of(problem: Problem | Section, dual: Potentials | Ascent) -> float:
     """sum ell alpha + T H(alpha)."""
     entropy = np.mean(problem.blocks.weights * dual.entropies)
     return float(dual.losses.mean() + problem.temperature * entropy)
 
 
-def check_potentials(problem: Problem, dual: Potentials | Ascent, where: str) -> None:
+def check_potentials(problem: Problem | Section, dual: Potentials | Ascent, where: str) -> None:
     """Refuse potentials, read from a file, that do not fit the problem."""
     starts, uses = starts_of(problem), int(problem.blocks.rows.first[-1])
     lengths = dict.fromkeys(dual._fields, problem.n) | dict.fromkeys(("potentials", "marginals"), int(starts[-1]))

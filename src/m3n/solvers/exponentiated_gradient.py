@@ -231,7 +231,7 @@ def _online_init(problem: Problem) -> OnlineState:
         starts=starts_of(problem), potentials=potentials, marginals=np.zeros_like(potentials), eta=eta,
         entropies=np.zeros(problem.n), losses=np.zeros(problem.n), failed=np.zeros(problem.n, bool),
     )  # fmt: skip
-    u = filled(problem, dual)
+    u = filled(problem, dual, problem.lam)
     return OnlineState(u=u, w=u, potentials=dual, dual=dual_value(problem, dual, u))
 
 

@@ -43,14 +43,17 @@ Lampert, "A multi-plane block-coordinate Frank-Wolfe algorithm for training stru
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from m3n.compiled.sweeps.caches import Caches
 from m3n.compiled.sweeps.sequential import curvature_per_loss, totals
-from m3n.problem import Problem
-from m3n.solvers.base import HARD, Solver, at_least, copied
+from m3n.problem import Objective, Problem, Sharded
+from m3n.solvers import sequential_lanes as lanes
+from m3n.solvers.base import HARD, Solver, at_least, copied, examples_held
 from m3n.solvers.dual_points import Point
+from m3n.solvers.sequential_lanes import LanesDualState, LaneVisits
 from m3n.solvers.sequential_state import DualHull, Iterate, Proximal, Schedule, SequentialDualState, dense, inner
 from m3n.solvers.sequential_visits import Visits
 from m3n.solvers.working_sets import gold_caches
@@ -58,11 +61,12 @@ from m3n.solvers.working_sets import gold_caches
 PIECES = 4  # of an online pass; after each of them the average is updated
 LAZY = 0.2
 DAMPED = 2.0  # fits the gaps of eight problems after one and two passes within a factor of 1.5
+OUTPUTS = 4000.0  # bytes of cached outputs per example, roughly
 SMALL = 1 << 14  # weights that are not worth a look at which of them are touched
 
 
 @dataclass(frozen=True)
-class SequentialDual(Solver[SequentialDualState]):
+class SequentialDual(Solver[SequentialDualState | LanesDualState]):
     """Accelerated sequential dual method on cached outputs.
 
     Parameters
@@ -85,6 +89,7 @@ class SequentialDual(Solver[SequentialDualState]):
 
     requires = HARD
     visits = True
+    divides = True
     native = "duality_gap_estimate"
     rate = "1 + sqrt(R^2 / (n lam eps))"
     exponent = -2.0
@@ -95,8 +100,14 @@ class SequentialDual(Solver[SequentialDualState]):
             raise ValueError(f"proximity must not be negative, got {self.proximity}")
         at_least(1, sweeps=self.sweeps, online=self.online, why="nothing else changes the weights")
 
-    def init(self, problem: Problem) -> SequentialDualState:
+    def footprint(self, problem: Objective) -> float:
+        """Where examples are in lanes: what these hold."""
+        return examples_held(problem) + (OUTPUTS * problem.n if isinstance(problem, Sharded) else 0.0)
+
+    def init(self, problem: Any) -> SequentialDualState | LanesDualState:
         """All weight on gold: w = 0, D = 0. No oracle call."""
+        if isinstance(problem, Sharded):
+            return lanes.start(problem, self.proximity or 0.0)
         small = problem.dim <= SMALL
         support, zero = np.arange(problem.dim if small else 0), np.zeros(problem.dim if small else 0)
         gold = Point(zero, 0.0)
@@ -106,11 +117,15 @@ class SequentialDual(Solver[SequentialDualState]):
             proximal=Proximal(kappa=self.proximity or 0.0, centre=zero, previous=zero),
         )  # fmt: skip
 
-    def restart(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
+    def restart(self, problem: Any, state: Any) -> SequentialDualState | LanesDualState:
         """The earlier caches, alpha mixed with gold as is best for the new lam, acceleration from rest. No oracle call.
 
         As the caches are rich already, there are no online passes.
         """
+        if isinstance(problem, Sharded) != isinstance(state, LanesDualState):
+            return self.init(problem)
+        if isinstance(problem, Sharded):
+            return lanes.restart(problem, state, self.proximity, self.online)
         caches, support = copied(state.caches), state.support
         u, loss = _dual_point(problem, caches, support)
         square = problem.lam * inner(problem, support, u, u)
@@ -119,7 +134,7 @@ class SequentialDual(Solver[SequentialDualState]):
         caches.alpha[caches.first[:-1]] += 1.0 - t
         caches.seen[:] = 0
         u, loss = _dual_point(problem, caches, support)
-        kappa = _pull(problem, caches) * problem.lam if self.proximity is None else self.proximity
+        kappa = _pull(problem, curvature_per_loss(caches)) * problem.lam if self.proximity is None else self.proximity
         dual = loss - problem.lam / 2 * inner(problem, support, u, u)
         return SequentialDualState(
             w=dense(problem.dim, support, u), caches=caches, support=support, gaps=state.gaps,
@@ -128,12 +143,17 @@ class SequentialDual(Solver[SequentialDualState]):
             schedule=Schedule(passes=self.online, parts=state.schedule.parts),
         )  # fmt: skip
 
-    def step(self, problem: Problem, state: SequentialDualState) -> SequentialDualState:
+    def step(self, problem: Any, state: Any) -> SequentialDualState | LanesDualState:
         """One oracle pass (two where the online passes end) with the cached sweeps before it."""
+        if isinstance(problem, Sharded):
+            return state.held.step(problem, state, self._step)
+        return self._step(problem, state)
+
+    def _step(self, problem: Any, state: Any) -> Any:
         run = _Round(problem, self, state)
         if run.schedule.passes < self.online:
             run.ask_online()
-        run.sweep(run.schedule.sweeps(self.sweeps, problem.blocks))
+        run.sweep(run.schedule.sweeps(self.sweeps, run.visits))
         run.settle()
         if run.schedule.passes >= self.online:
             run.evaluate()
@@ -143,10 +163,11 @@ class SequentialDual(Solver[SequentialDualState]):
 class _Round:
     """A step on its way: the visits, and the parts of the new state as they are by now."""
 
-    def __init__(self, problem: Problem, solver: SequentialDual, state: SequentialDualState):
+    def __init__(self, problem: Any, solver: SequentialDual, state: Any):
         self.problem, self.solver, self.before = problem, solver, state
-        self.random = np.random.default_rng([solver.seed, state.schedule.passes])
-        self.visits = Visits(problem, state)
+        seeds = [solver.seed, state.schedule.passes]
+        here: Any = LaneVisits if isinstance(problem, Sharded) else Visits
+        self.visits = here(problem, state, seeds)
         self.iterate, self.proximal, self.hull = state.iterate, state.proximal, state.hull
         self.schedule = replace(state.schedule, lagging=False)
         self.asked: np.ndarray | None = None  # where J is known
@@ -159,27 +180,25 @@ class _Round:
 
     def ask_online(self) -> None:
         """One pass of the oracle at the newest weights, n visits; iterates on the way join the average."""
-        order, visits = self.random.permutation(self.problem.n), self.visits
+        visits = self.visits
         self.schedule = replace(self.schedule, passes=self.schedule.passes + 1)
-        for piece in np.array_split(order, min(PIECES, len(order))):
+        for piece in visits.pieces(PIECES):
             visits.online(piece, self.schedule.passes, self.scale)
             self.iterate = self.iterate.joined(visits.point)
-        pull = _pull(self.problem, visits.caches)
+        pull = _pull(self.problem, visits.curvature)
         if self.schedule.passes == 1 and self.solver.proximity is None:
             here = visits.point
             self.proximal = Proximal(kappa=pull * self.problem.lam, centre=here, previous=here)
         # spreads at the last visits are those of single iterates; the average does better, the more lam damps
-        self.estimate = float(visits.gaps[piece].mean()) * pull / (pull + DAMPED)
+        self.estimate = visits.spread_of(piece) * pull / (pull + DAMPED)
 
     def sweep(self, count: int) -> None:
         """Visit examples without a call of the oracle, every fourth time all; now and then the centre follows."""
-        before, gaps, everyone = self.schedule, self.visits.gaps, np.arange(self.problem.n)
+        before = self.schedule
         parts = before.parts
         for number in range(count):
-            chosen = np.flatnonzero(gaps > LAZY * gaps.mean()) if number % 4 else everyone
-            order = self.random.permutation(chosen)
-            scored = self.visits.cached(order, before.passes, self.scale)
-            parts = scored if len(chosen) == self.problem.n else parts
+            scored = self.visits.cached(LAZY if number % 4 else None, before.passes, self.scale)
+            parts = parts if scored is None else scored
             if (before.swept + number + 1) % before.between_moves == 0:
                 self._move()
         self.schedule = replace(before, swept=before.swept + count, parts=parts)
@@ -205,27 +224,24 @@ class _Round:
         """J at the average or the best dual point, exactly: a pass of the oracle, whose answers join the caches."""
         problem, visits, before, passes = self.problem, self.visits, self.before, self.schedule.passes
         asked = self.hull.best.u if before.schedule.lagging and passes % 2 else self.iterate.average
-        self.asked = dense(problem.dim, visits.listed, asked)
-        margins, found, counts = problem.outputs(self.asked)
-        self.primal = problem.lam / 2 * inner(problem, visits.listed, asked, asked) + float(margins.mean())
+        self.asked = visits.dense(asked)
+        risk = visits.ask(self.asked, passes + 1)
+        self.primal = problem.lam / 2 * inner(problem, visits.listed, asked, asked) + risk
         rise, self.estimate = self.hull.value - before.dual, self.primal - self.hull.value
-        spread, lagged = float(visits.gaps.mean()), before.schedule.lagging
+        spread, lagged = visits.spread, before.schedule.lagging
         judged = self.schedule.judged(rise, self.estimate, spread, problem.n, lagged)
         self.schedule = replace(judged, passes=passes + 1)
         if judged.lagging:  # alpha hardly moves any more: old iterates only hold the average back
             self.iterate = replace(self.iterate, averaged=0)
-        visits.learn(found, counts, passes + 1)
 
     @property
-    def state(self) -> SequentialDualState:
+    def state(self) -> SequentialDualState | LanesDualState:
         """The new state."""
         visits = self.visits
-        w = dense(self.problem.dim, visits.listed, self.iterate.average) if self.asked is None else self.asked
-        return SequentialDualState(
-            w=w, caches=visits.caches, support=visits.listed.copy(),
-            gaps=visits.gaps, iterate=replace(self.iterate, point=visits.point, loss=visits.loss),
-            proximal=self.proximal, hull=self.hull, schedule=self.schedule, estimate=self.estimate,
-            primal=self.primal, pace=visits.pace,
+        w = visits.dense(self.iterate.average) if self.asked is None else self.asked
+        return visits.state(
+            w=w, iterate=replace(self.iterate, point=visits.point, loss=visits.loss), proximal=self.proximal,
+            hull=self.hull, schedule=self.schedule, estimate=self.estimate, primal=self.primal,
         )  # fmt: skip
 
 
@@ -236,6 +252,6 @@ def _dual_point(problem: Problem, caches: Caches, support: np.ndarray) -> tuple[
     return vector[support] / (-problem.lam * problem.n), loss
 
 
-def _pull(problem: Problem, caches: Caches) -> float:
-    """How strongly single examples pull at w, against lam."""
-    return float(np.sqrt(curvature_per_loss(caches) / (problem.n * problem.lam)))
+def _pull(problem: Objective, curvature: float) -> float:
+    """How strongly single examples pull at w, against lam, from the mean of |d|^2/ell."""
+    return float(np.sqrt(curvature / (problem.n * problem.lam)))

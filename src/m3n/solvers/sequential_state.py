@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from m3n.problem import Problem
+from m3n.problem import Objective, Problem
 from m3n.problem.blocks import Blocks
 from m3n.solvers.dual_points import Hull, Point
 from m3n.solvers.forms import Spreads, Support, Vector, Weights, require
@@ -26,6 +27,13 @@ LAGGING = 0.02  # of the gap: a dual value that grows less in a step hardly grow
 EFFORT, VISITS = (1.0, 100.0), 1e4  # so many times the usual sweeps at most, fewer where that is so many visits
 UNSOLVED = 4.0  # over the passes so far, of the gap: a spread on cached outputs that asks for more sweeps
 ROUNDING = 1e-15
+
+
+class Priced(Protocol):
+    """Visits that know what they cost."""
+
+    def price(self, parts: float) -> float:
+        """What an oracle visit costs in cached visits that score so many parts."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class DualHull:
         mixed = Point(mean + rho * (point.u - mean), self.mean.b + rho * (point.b - self.mean.b))
         return replace(self, mean=mixed, averaged=count)
 
-    def improved(self, problem: Problem, support: np.ndarray, point: Point) -> DualHull:
+    def improved(self, problem: Objective, support: np.ndarray, point: Point) -> DualHull:
         """The best mixture of the earlier one, of a new point and of the mean."""
         points = [self.best, point, *([self.mean] if self.averaged else [])]
         best = _mixture(problem, support, [Point(wide(each.u, len(point.u)), each.b) for each in points])
@@ -107,10 +115,10 @@ class Schedule:
         """Sweeps from one move of the centre to the next."""
         return int(OUTER * self.effort)
 
-    def sweeps(self, most: int | None, blocks: Blocks) -> int:
+    def sweeps(self, most: int | None, visits: Priced) -> int:
         """How many cached sweeps: few while the caches are poor, later as many as the oracle's price justifies."""
         if most is None:
-            price = _price(blocks, self.parts)
+            price = visits.price(self.parts)
             most = int(np.clip(SWEEPS * price, *MOST_SWEEPS)) if price > DEAR else FEW_SWEEPS
         # after one pass they gain nothing; early on, many of them only fit w to what the caches happen to hold
         return int(self.effort * min(most, 2**self.passes - 1, self.passes + 3)) if self.passes > 1 else 0
@@ -127,8 +135,25 @@ class Schedule:
         return replace(self, lagging=lagging, effort=float(effort))
 
 
+class Certified:
+    """A state that knows J now and then, and a D always."""
+
+    hull: DualHull
+    primal: float
+
+    @property
+    def dual(self) -> float:
+        """D of the best mixture."""
+        return self.hull.value
+
+    @property
+    def stalled(self) -> bool:
+        """The gap is rounding."""
+        return self.primal - self.dual <= ROUNDING * (abs(self.primal) + abs(self.dual))
+
+
 @dataclass(frozen=True)
-class SequentialDualState:
+class SequentialDualState(Certified):
     """alpha in the caches, the iterate, and what the certificate needs."""
 
     w: Weights  # the weighted average of the iterates, or u of the best dual point
@@ -142,16 +167,6 @@ class SequentialDualState:
     estimate: float = np.inf  # of the gap, or the gap itself
     primal: float = np.nan
     pace: Pace = field(default_factory=Pace)
-
-    @property
-    def dual(self) -> float:
-        """D of the best mixture."""
-        return self.hull.value
-
-    @property
-    def stalled(self) -> bool:
-        """The gap is rounding."""
-        return self.primal - self.dual <= ROUNDING * (abs(self.primal) + abs(self.dual))
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -178,15 +193,15 @@ def dense(dim: int, support: np.ndarray, values: np.ndarray) -> np.ndarray:
     return vector
 
 
-def inner(problem: Problem, support: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
+def inner(problem: Objective, support: np.ndarray, u: np.ndarray, v: np.ndarray) -> float:
     """Inner product of vectors of the support: only the usual one can do without the other weights."""
-    if problem.features.euclidean:
+    if not isinstance(problem, Problem) or problem.features.euclidean:
         return float(u @ v)
     whole = dense(problem.dim, support, u)
     return problem.inner(whole, whole if v is u else dense(problem.dim, support, v))
 
 
-def _mixture(problem: Problem, support: np.ndarray, points: list[Point]) -> Point:
+def _mixture(problem: Objective, support: np.ndarray, points: list[Point]) -> Point:
     """The convex combination of dual points with the largest D; the first one to begin with."""
     gram = np.array([[inner(problem, support, a.u, b.u) for b in points] for a in points])
     weights = Hull(tuple(points), gram).best_weights(problem, np.eye(len(points))[0])
@@ -194,9 +209,45 @@ def _mixture(problem: Problem, support: np.ndarray, points: list[Point]) -> Poin
     return Point(u, float(weights @ np.array([point.b for point in points])))
 
 
-def _price(blocks: Blocks, parts: float) -> float:
-    """What an oracle visit costs in cached visits, in multiplications; the machine's clock would not be repeatable."""
+class Prices(NamedTuple):
+    """Work of some examples, in multiplications; they add up."""
+
+    oracle: float  # entries times widths
+    entries: float
+    rows: float
+    examples: int
+
+    def __add__(self, other: Prices) -> Prices:  # type: ignore[override]
+        """Of both."""
+        return Prices(
+            self.oracle + other.oracle, self.entries + other.entries, self.rows + other.rows,
+            self.examples + other.examples,
+        )  # fmt: skip
+
+
+def priced(blocks: Blocks) -> Prices:
+    """What visits of all examples cost; the machine's clock would not be repeatable.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The examples.
+    """
     rows = blocks.rows
-    entries = np.diff(rows.pointers)[rows.used]
-    oracle = (entries * rows.widths[rows.used]).sum() / len(rows.sizes) / 2  # four at a time; as much for the maximum
-    return float(oracle / max(2.0 * parts * blocks.reach, 1.0))
+    work = float((np.diff(rows.pointers)[rows.used] * rows.widths[rows.used]).sum())
+    return Prices(work, blocks.reach * len(rows.used), len(rows.used), len(rows.sizes))
+
+
+def price(prices: Prices, parts: float) -> float:
+    """What an oracle visit costs in cached visits.
+
+    Parameters
+    ----------
+    prices : Prices
+        The work of all examples.
+    parts : float
+        How many parts a cached visit scores.
+    """
+    oracle = prices.oracle / prices.examples / 2  # four at a time; as much for the maximum
+    reach = prices.entries / prices.rows if prices.rows else 0.0
+    return oracle / max(2.0 * parts * reach, 1.0)

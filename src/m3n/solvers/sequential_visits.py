@@ -16,12 +16,12 @@ import numpy as np
 
 from m3n.compiled.sweeps.caches import Caches, Touched, join
 from m3n.compiled.sweeps.meetings import Worker
-from m3n.compiled.sweeps.sequential import Sums, learn, online, sweep, totals
+from m3n.compiled.sweeps.sequential import Sums, curvature_per_loss, learn, online, sweep, totals
 from m3n.compiled.sweeps.supports import fill, pick, place
 from m3n.packed import Threads, together
 from m3n.problem import Problem
 from m3n.solvers.base import copied
-from m3n.solvers.sequential_state import SequentialDualState
+from m3n.solvers.sequential_state import SequentialDualState, dense, price, priced
 from m3n.solvers.workers import alone, dealt, few, room_to_move, visited, workers_for
 from m3n.solvers.working_sets import roomier
 
@@ -38,9 +38,12 @@ class Visits:
         The data.
     state : SequentialDualState
         Where they begin.
+    seeds : list of int
+        What the order of visits depends on.
     """
 
-    def __init__(self, problem: Problem, state: SequentialDualState):
+    def __init__(self, problem: Problem, state: SequentialDualState, seeds: list[int]):
+        self.random = np.random.default_rng(seeds)
         self.problem, self.blocks, self.threads = problem, problem.blocks, problem.threads
         self.caches, count = copied(state.caches), len(state.support)
         member, listed = np.zeros(problem.dim, np.bool_), np.empty(problem.dim, np.int64)
@@ -67,6 +70,29 @@ class Visits:
     @point.setter
     def point(self, values: np.ndarray) -> None:
         together(place, [(values, self.listed, w) for w in self.vectors])
+
+    def dense(self, values: np.ndarray) -> np.ndarray:
+        """A vector of the support, or of its beginning, as one of all weights."""
+        return dense(self.problem.dim, self.listed, values)
+
+    @property
+    def spread(self) -> float:
+        """Mean spread of the scores of cached outputs, at the last visits."""
+        return float(self.gaps.mean())
+
+    def spread_of(self, piece: np.ndarray) -> float:
+        """The same of some examples."""
+        return float(self.gaps[piece].mean())
+
+    @property
+    def curvature(self) -> float:
+        """Mean of |d|^2 / ell."""
+        return float(curvature_per_loss(self.caches))
+
+    def pieces(self, count: int) -> list[np.ndarray]:
+        """All examples in random order, cut for ``online``."""
+        order = self.random.permutation(self.problem.n)
+        return np.array_split(order, min(count, len(order)))
 
     def online(self, order: np.ndarray, stamp: int, scale: float) -> None:
         """Visits with the oracle at the newest weights."""
@@ -99,12 +125,16 @@ class Visits:
             if at < len(order):
                 self.caches = roomier(self.caches, 2 * blocks.gold.shape[1])
 
-    def cached(self, order: np.ndarray, stamp: int, scale: float) -> float:
-        """Visits without a call of the oracle; parts that one of them scored on average.
+    def cached(self, lazy: float | None, stamp: int, scale: float) -> float | None:
+        """Visits without a call of the oracle, of all examples or those whose spread is above ``lazy`` times the mean.
 
-        More than two threads may do harm: then nothing has happened, but the pace is another.
+        Returns how many parts a visit scored on average, if these were all. More than two threads may do harm: then
+        nothing has happened, but the pace is another.
         """
-        several = len(self.vectors) > 1
+        chosen = np.arange(self.problem.n)
+        if lazy is not None:
+            chosen = np.flatnonzero(self.gaps > lazy * self.gaps.mean())
+        order, several = self.random.permutation(chosen), len(self.vectors) > 1
         before = self._value(scale) if several else None
         kept = (self.caches.alpha.copy(), self.vectors[0].copy(), self.loss) if several else None
         workers = self._workers(self._lengths()[order] + VISIT)
@@ -114,15 +144,21 @@ class Visits:
         self._add_up(found, scale, before)
         if before is not None and kept is not None and self._value(scale) < before:
             self._go_back(*kept)
-        return sum(sums.parts for sums in found) / max(len(order), 1)
+        everyone = len(order) == self.problem.n
+        return sum(sums.parts for sums in found) / max(len(order), 1) if everyone else None
 
     def _go_back(self, alpha: np.ndarray, w: np.ndarray, loss: float) -> None:
         self.caches.alpha[:], self.loss = alpha, loss
         for vector in self.vectors:
             vector[:] = w
 
-    def learn(self, found: np.ndarray, counts: np.ndarray, stamp: int) -> None:
-        """Answers of the oracle for all examples join the caches."""
+    def ask(self, w: np.ndarray, stamp: int) -> float:
+        """J(w) without the regulariser, by the oracle, whose answers for all examples join the caches."""
+        margins, found, counts = self.problem.outputs(w)
+        self._learn(found, counts, stamp)
+        return float(margins.mean())
+
+    def _learn(self, found: np.ndarray, counts: np.ndarray, stamp: int) -> None:
         blocks = self.blocks
         lists = blocks.gold_counts + counts
         lanes = self._lanes(lists)
@@ -150,6 +186,16 @@ class Visits:
         self.loss = sum(together(totals, calls)) / problem.n
         u = sum(vector[listed] for vector in self.vectors[: len(lanes)])
         return u / (-problem.lam * problem.n)
+
+    def price(self, parts: float) -> float:
+        """What an oracle visit costs in cached visits that score so many parts."""
+        return price(priced(self.blocks), parts)
+
+    def state(self, **others: Any) -> SequentialDualState:
+        """The new state, of which the others are parts."""
+        return SequentialDualState(
+            caches=self.caches, support=self.listed.copy(), gaps=self.gaps, pace=self.pace, **others
+        )
 
     def _lanes(self, work: np.ndarray) -> list[tuple[int, int]]:
         if len(self.vectors) == 1:

@@ -45,7 +45,8 @@ from m3n.compiled.sweeps.dual_ascent import Ascent
 from m3n.compiled.sweeps.visits import local_scores
 from m3n.problem import Problem
 from m3n.solvers.base import SOFT, FromWeights, NeverStalls, UnknownPrimal, parts_of_all
-from m3n.solvers.dual_ascent import LEAN, Origin, advanced, ascended, begin, row_heats
+from m3n.solvers.dual_ascent import advanced, ascended
+from m3n.solvers.dual_ascent_points import LEAN, Origin, begin, row_heats
 from m3n.solvers.dual_points import check_potentials, filled, leaning, offset_of, starts_of
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.owl_qn import best_dual

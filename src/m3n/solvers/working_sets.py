@@ -16,6 +16,7 @@ from m3n.compiled.sweeps.working_sets import Sets, totals_of
 from m3n.packed.ragged import numbers
 from m3n.problem import Problem
 from m3n.problem.blocks import Blocks
+from m3n.problem.sections import Section
 from m3n.solvers.base import copied
 from m3n.solvers.forms import require, require_like, require_starts, require_within
 
@@ -160,7 +161,7 @@ def roomier(caches: Caches, needed: int) -> Caches:
     )  # fmt: skip
 
 
-def _check_caches(problem: Problem, caches: Caches, where: str) -> None:
+def check_caches(problem: Problem | Section, caches: Caches, where: str) -> None:
     """Refuse caches, read from a file, that would lead compiled visits astray: what they hold serves as indices."""
     blocks = problem.blocks
     require_like(caches, gold_caches(blocks), where)
@@ -225,4 +226,4 @@ def _starts(lengths: np.ndarray) -> np.ndarray:
 
 
 WorkingSets = Annotated[Sets, _check_sets]
-CachedOutputs = Annotated[Caches, _check_caches]
+CachedOutputs = Annotated[Caches, check_caches]
