@@ -11,6 +11,8 @@ import m3n
 from m3n.cli import pack_options as packing
 from m3n.cli import train_options as options
 from m3n.cli.options import (
+    Address,
+    Backend,
     DataFile,
     Delimiter,
     Encoding,
@@ -21,11 +23,13 @@ from m3n.cli.options import (
     Json,
     JsonLines,
     Label,
+    Lanes,
     Model,
     Objective,
     Output,
     OutputFormat,
     Quiet,
+    Workers,
     blaming,
     check_outputs,
     compilation_shown,
@@ -88,6 +92,10 @@ def train(
     checkpoint: options.Checkpoint = None,
     solver: options.Solver = "auto",
     jobs: Jobs = None,
+    backend: Backend = None,
+    address: Address = None,
+    workers: Workers = None,
+    lanes: Lanes = None,
     seed: options.Seed = 0,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -111,16 +119,20 @@ def train(
     from m3n.cli import train as command
     from m3n.cli.alignments import load_translations, read_more
     from m3n.cli.inputs import Reading, task_of, templates_for
-    from m3n.cli.settings import parse_class_weight, parse_solver, parse_strength
+    from m3n.cli.packed import packed_at
+    from m3n.cli.settings import parse_backend, parse_class_weight, parse_solver, parse_strength
     from m3n.io.files import hold, recoded
 
     with blaming("--solver"):
         chosen = solver if solver == "auto" else parse_solver(solver)
+    with blaming("--backend"):
+        where = parse_backend(backend, address, workers, lanes)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
     reading = Reading(format, delimiter, label, first_feature, single_root, links, not (json or quiet))
     with blaming("DATA"):
-        source = hold(recoded(data, encoding))
-        task = task or task_of(source, format, delimiter)
+        whole = packed_at(data) is None
+        source = hold(recoded(data, encoding)) if whole else data
+        task = task or (task_of(source, format, delimiter) if whole else "sequences")
     with blaming("--task"):
         form = command.estimator_for(task)._form
     files = command.Files(source, test, test_links, calibrate, encoding)
@@ -133,7 +145,7 @@ def train(
         wanted = lam or usual.get("lam")
         strength = None if wanted is None else parse_strength(wanted, material.count)
     with blaming("--class-weight"):
-        weights = parse_class_weight(class_weight, found.y or [])
+        weights = parse_class_weight(class_weight, material.labels)
     with blaming("--template"):
         templates = templates_for(found.X, None if template is None else recoded(template, encoding))
     with blaming("--unlabelled"):
@@ -145,6 +157,7 @@ def train(
         "class_weight": weights, "observed_only": observed_only, "constraints": constraints, "solver": chosen,
         "rtol": usual.get("rtol") if rtol is None else rtol, "tol": usual.get("tol") if tol is None else tol,
         "max_passes": max_passes, "max_seconds": max_seconds, "checkpoint": checkpoint, "n_jobs": jobs,
+        "backend": where,
         "random_state": seed, "order": order, "projective": False if crossing else None,
         "single_root": None if single_root else False, "translations": known, "structure": structure,
         "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False,
@@ -238,8 +251,8 @@ def predict(
     with blaming("predict"):
         command.check(fitted, wanted)
     with blaming("DATA"), compilation_shown():
-        if data.is_dir():
-            packed.predict(data, fitted, output, wanted)
+        if (shards := packed.packed_at(data)) is not None:
+            packed.predict(shards, fitted, output, wanted)
             return
         reading = Reading(format, delimiter, label, first_feature, shown=not json)
         command.run(fitted, reading.parts_for(data, fitted, encoding), output, wanted, encoding)
@@ -285,8 +298,8 @@ def evaluate(
         fitted = None if model is None else m3n.load(model)
     with blaming("DATA"), compilation_shown(not json):
         reading = Reading(format, delimiter, label, first_feature, links=links, shown=not json)
-        if data.is_dir():
-            gold, found = packed.labels_of(data, fitted)
+        if (shards := packed.packed_at(data)) is not None:
+            gold, found = packed.labels_of(shards, fitted)
             command.run(gold, found, scheme, json, fitted)
             return
         source = recoded(data, encoding)

@@ -82,6 +82,31 @@ Objective = Annotated[
     str,
     typer.Option(rich_help_panel=OBJECTIVE, help="margin (max-margin Markov network), crf, softmax_margin or slack."),
 ]
+Backend = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=MACHINE, help="Where training runs: threads (default), or ray, for workers of a Ray cluster."
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        rich_help_panel=MACHINE,
+        help="Of the Ray cluster: HOST:PORT, auto, or local for one of this machine. Default: what RAY_ADDRESS names, "
+        "else local.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option(rich_help_panel=MACHINE, help="How many workers. Default: what the cluster has room for.")
+]
+Lanes = Annotated[
+    int | None,
+    typer.Option(
+        rich_help_panel=MACHINE, min=1,
+        help="Shards: sums are made in so many parts; the same number gives the same bits anywhere. Default: one per "
+        "thread.",
+    ),
+]  # fmt: skip
 Jobs = Annotated[int | None, typer.Option(rich_help_panel=MACHINE, help="Threads. Default: all cores.")]
 
 
@@ -96,7 +121,7 @@ def blaming(option: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,32 @@ from m3n.io.files import write_pieces
 from m3n.shards import Shards
 
 FORMAT = "shards"
+URL = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/+(?=.)")
 
 
-def predict(path: Path, model: Any, output: Path, wanted: Wanted) -> None:
+def packed_at(data: Any) -> Shards | None:
+    """The shards in a folder or at a URL; None for files.
+
+    Parameters
+    ----------
+    data : Path or other source
+        What was given as DATA.
+    """
+    if not isinstance(data, Path):
+        return None
+    url = URL.sub(r"\1://", str(data)) if not data.exists() else ""  # a path has lost one of the two strokes
+    if "://" in url:
+        return Shards(url)
+    return Shards(data) if data.is_dir() else None
+
+
+def predict(shards: Shards, model: Any, output: Path, wanted: Wanted) -> None:
     """Predict and write: the labels alone, as shards do not hold the tokens.
 
     Parameters
     ----------
-    path : Path
-        The folder.
+    shards : Shards
+        The data.
     model : estimator
         The model.
     output : Path
@@ -30,22 +48,22 @@ def predict(path: Path, model: Any, output: Path, wanted: Wanted) -> None:
     wanted : Wanted
         What to write.
     """
-    write_pieces(output, _pieces(_inputs(path, model), model, wanted))
+    write_pieces(output, _pieces(_inputs(shards, model), model, wanted))
 
 
-def labels_of(path: Path, model: Any) -> tuple[list[list[Any]], list[list[Any]]]:
+def labels_of(shards: Shards, model: Any) -> tuple[list[list[Any]], list[list[Any]]]:
     """The right labels and the predicted ones.
 
     Parameters
     ----------
-    path : Path
-        The folder.
+    shards : Shards
+        The data.
     model : estimator or None
         The model.
     """
     if model is None:
         raise ValueError("shards hold no predicted labels: say which model predicts them (--model)")
-    packed = _inputs(path, model)
+    packed = _inputs(shards, model)
     gold, found = list[list[Any]](), list[list[Any]]()
     for i in range(len(packed)):
         shard = packed.shards.open(i)
@@ -54,10 +72,11 @@ def labels_of(path: Path, model: Any) -> tuple[list[list[Any]], list[list[Any]]]
     return gold, found
 
 
-def _inputs(path: Path, model: Any) -> PackedInputs:
+def _inputs(shards: Shards, model: Any) -> PackedInputs:
     if not isinstance(model, SequenceTagger):
-        raise ValueError(f"{path} holds packed sequences, which are for a SequenceTagger, not a {type(model).__name__}")
-    return PackedInputs(Shards(path), model.reader_)
+        what = "holds packed sequences, which are for a SequenceTagger"
+        raise ValueError(f"{shards.path} {what}, not a {type(model).__name__}")
+    return PackedInputs(shards, model.reader_)
 
 
 def _pieces(packed: PackedInputs, model: Any, wanted: Wanted) -> Iterator[str]:

@@ -6,7 +6,9 @@ from itertools import chain
 from typing import Any
 
 from m3n.estimators.forms import ALIGNMENTS, SETS, form_of
+from m3n.estimators.packed_inputs import PackedInputs
 from m3n.io import Data
+from m3n.shards import Shards
 
 LOOKED_AT = 1000  # examples
 STRONG = 1000.0  # lam in units of 1/n that nobody means
@@ -43,13 +45,21 @@ def remarks_on(model: Any, data: Data, count: float) -> list[str]:
 
 def _only_answer(model: Any, data: Data) -> str:
     """Words about a model that gives the same label to everything; nothing if it does not, or is right to do so."""
-    form, y = form_of(model), (data.y or [])[:LOOKED_AT]
-    found = set(chain.from_iterable(model._answers(data.X[:LOOKED_AT], marginals=False)[0]))
+    form, packed = form_of(model), isinstance(data.X, Shards)
+    X, y = _sample(model, data.X) if packed else (data.X[:LOOKED_AT], (data.y or [])[:LOOKED_AT])
+    found = set(chain.from_iterable(model._answers(X, marginals=False)[0]))
     if form is SETS:
         return "" if found or not any(y) else "The model gives no example any label."
     if len(found) != 1 or len(set(chain.from_iterable(y))) < 2:
         return ""
     return f"The model gives every {form.position} the label {found.pop()}."
+
+
+def _sample(model: Any, shards: Shards) -> tuple[Any, list[list[Any]]]:
+    """Some sequences of the first shard, and their labels."""
+    packed, shard = PackedInputs(shards, model.reader_), shards.open(0)
+    most = min(LOOKED_AT, len(shard.lengths))
+    return packed.inputs(shard).between(0, most), packed.labels(shard)[:most]
 
 
 def is_flat(model: Any) -> bool:

@@ -197,3 +197,29 @@ def _choices(hint: Any) -> tuple[Any, ...]:
     if get_origin(hint) in (Union, UnionType):
         return tuple(choice for part in get_args(hint) for choice in _choices(part))
     return get_args(hint) if get_origin(hint) is Literal else (hint,)
+
+
+def parse_backend(name: str | None, address: str | None, workers: int | None, lanes: int | None) -> Any:
+    """Where training runs.
+
+    Parameters
+    ----------
+    name : str or None
+        "threads" or "ray"; None is what the other settings are for.
+    address : str or None
+        Of a Ray cluster.
+    workers, lanes : int or None
+        How many workers, and parts of sums.
+    """
+    from m3n.cluster import Local, Ray, resolve_backend
+
+    known = {"address": address, "workers": workers, "lanes": lanes}
+    given = {setting: value for setting, value in known.items() if value is not None}
+    if name is None and not given:
+        return None
+    resolve_backend(name)
+    if name == "ray" or (name is None and set(given) - {"lanes"}):
+        return Ray(**given)
+    if set(given) - {"lanes"}:
+        raise ValueError(f"--{next(iter(given))} is for --backend ray")
+    return Local(lanes)

@@ -10,6 +10,7 @@ from typing import Any
 import m3n
 from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import INTERRUPTED, blaming, console, print_json
+from m3n.cli.packed import FORMAT, packed_at
 from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
@@ -21,12 +22,14 @@ from m3n.io.places import place_of
 from m3n.io.schemes import LabelError, repair
 from m3n.run.loop import Status
 from m3n.scores import Scores, alignment_scores
+from m3n.shards import Shards
 
 TASKS = {  # the estimators of m3n
     "sequences": "SequenceTagger", "labels": "MultilabelClassifier", "graphs": "GraphLabeler",
     "dependencies": "DependencyParser", "phrases": "ConstituencyParser", "alignments": "WordAligner",
 }  # fmt: skip
 # settings with options of another name
+LOST = "Workers were lost. The same command goes on from --checkpoint {}."
 OPTIONS = {"projective": "crossing", "single_root": "no-single-root", "boundaries": "no-boundaries"}
 
 
@@ -54,7 +57,14 @@ class Material:
     @property
     def count(self) -> float:
         """How many examples there are to learn from, or the sum of their weights."""
+        if isinstance(self.data.X, Shards):
+            return self.data.X.total_weight
         return sum(self.data.weights or [1] * len(self.data.y or []))
+
+    @property
+    def labels(self) -> list[list[Any]]:
+        """All labels; of shards every one once."""
+        return [self.data.X.classes.tolist()] if isinstance(self.data.X, Shards) else self.data.y or []
 
     def repaired(self, constraints: str | None) -> Material:
         """The same with labels to learn from that are as the constraints want them.
@@ -66,6 +76,8 @@ class Material:
         """
         if constraints is None:
             raise ValueError("there is nothing to break: say which scheme by --constraints, such as iob")
+        if isinstance(self.data.X, Shards):
+            raise ValueError("labels are mended before they are packed: by m3n.io.schemes.repair in Python")
         scheme = scheme_of(constraints)
         try:
             mended = repair(self.data.y or [], scheme)
@@ -85,6 +97,8 @@ class Material:
         error : LabelError
             About the labels to learn from.
         """
+        if isinstance(self.data.X, Shards):
+            return f"{self.data.X.path}: sequence {error.sequence}, position {error.position} of what was packed"
         y = self.data.y or []
         return place_of(self.files.data, self.data.format, y, error.sequence, error.position)
 
@@ -115,7 +129,10 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         Of what is learnt.
     """
     with blaming("DATA"):
-        data = reading.labelled(files.data, form)
+        shards = packed_at(files.data)
+        data = reading.labelled(files.data, form) if shards is None else Data(shards, None, FORMAT)
+        if shards is not None and form is not SEQUENCES:
+            raise ValueError(f"{files.data} holds packed sequences, not {form.kind}")
     with blaming("--test"):
         if files.test is None and files.test_links is not None:
             raise ValueError("--test-links has the links of --test, which is missing")
@@ -167,6 +184,8 @@ def run(material: Material, wishes: Wishes) -> int:
     """
     out, data = console(errors=wishes.json), material.data
     shown = not (wishes.json or wishes.quiet)
+    if wishes.report is not None and isinstance(data.X, Shards) and material.held_out is None:
+        raise ValueError("--report shows examples, which shards do not hold: give it some by --test")
     begin = clock()
     model = _estimator(wishes, shown and console(errors=True).is_terminal)
     if shown:
@@ -178,6 +197,7 @@ def run(material: Material, wishes: Wishes) -> int:
     model.save(wishes.model)
     trained = clock() - begin
     remarks += remarks_on(model, data, material.count)
+    remarks += [LOST.format(wishes.settings.get("checkpoint"))] if model.status_ is Status.LOST else []
     scores = {} if material.held_out is None else _scores(model, material.held_out)
     if wishes.report is not None:
         from m3n.reports import report
@@ -195,6 +215,12 @@ def run(material: Material, wishes: Wishes) -> int:
 def _announce(out: Any, material: Material, form: Form, wishes: Wishes) -> None:
     """What there is to learn from."""
     data = material.data
+    if isinstance(data.X, Shards):
+        shards, labels = data.X, int(data.X.positions.sum())
+        out.print(
+            f"{int(shards.sequences.sum()):,} sequences with {labels:,} labels to learn from ({len(shards)} shards)"
+        )
+        return
     out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
     if wishes.unlabelled is not None:
         out.print(f"{len(wishes.unlabelled):,} {form.example}s more to learn translations from, which comes first")

@@ -85,6 +85,8 @@ class RayEngine(Engine):
                 self._channel.send((method, arguments))
                 self._owed = True
                 answer = self._answer()
+            except EngineLost:
+                raise
             except (EOFError, OSError) as error:
                 raise EngineLost("the cluster is gone, and with it the process that was connected to it") from error
         if isinstance(answer, Failed):

@@ -215,6 +215,8 @@ class Workers:
                 time.sleep(PAUSE)
             except errors.RayTaskError as error:
                 raise _own(error) from None
+            except EngineLost:
+                raise
             except (errors.RayError, ConnectionError) as error:
                 raise EngineLost(f"{_first_line(error)} (restarts={self.settings.restarts})") from error
         raise EngineLost(f"workers could not be reached {TRIES} times in a row")

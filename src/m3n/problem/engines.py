@@ -27,7 +27,7 @@ A = TypeVar("A", bound=Sum)
 SHARE = 0.5  # of the free memory that open shards may hold
 
 
-class EngineLost(RuntimeError):
+class EngineLost(ConnectionError):
     """Nobody is left to work for some lanes."""
 
 

@@ -94,9 +94,7 @@ class Remote(Place):
         try:
             import fsspec
         except ImportError:
-            raise ImportError(
-                f"{url} needs fsspec to be read: pip install 'm3n[cluster]', or pip install fsspec"
-            ) from None
+            raise ImportError(f"{url} needs fsspec to be read: pip install 'm3n[ray]', or pip install fsspec") from None
         self._system, self._root = fsspec.core.url_to_fs(self.name)
         self._cache = cache / hashlib.blake2b(self.name.encode(), digest_size=8).hexdigest()
 
