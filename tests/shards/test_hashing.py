@@ -145,7 +145,7 @@ def test_a_hash_that_is_none_is_refused(tmp_path, monkeypatch):
 
 
 def test_dictionaries_that_do_not_fit_are_refused_with_numbers(random, tmp_path, monkeypatch):
-    monkeypatch.setattr("m3n.shards.numbering.EACH", 3_000_000)
+    monkeypatch.setattr("m3n.shards.numbering.EACH", 1_900_000)
     X = [[[f"a{k}"] for k in range(20)]]
     with pytest.raises(
         ValueError, match=r"more than 4 attributes that occur 1 times .* 16.0 MB: allow more memory, raise"

@@ -40,7 +40,7 @@ Memory = Annotated[
     str,
     typer.Option(
         rich_help_panel=SIZES,
-        help="Packing takes no more than this, besides the 130 MB of the programme itself: 500MB, 4GB, ...",
+        help="Packing takes no more than this, besides the 145 MB of the programme itself: 500MB, 4GB, ...",
     ),
 ]
 ShardSize = Annotated[

@@ -24,7 +24,7 @@ from m3n.shards.names import Texts, cut
 from m3n.shards.runs import Runs, starts_of
 
 RECORD = np.dtype([("key", "<u8"), ("check", "<u8"), ("first", "<i8"), ("count", "<i8")])
-EACH = 56  # bytes of memory that an attribute takes while they are numbered
+EACH = 64  # bytes of memory that an attribute takes while they are numbered
 TEXTS = 1 << 12  # at a time: more would not be faster
 
 

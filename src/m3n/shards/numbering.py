@@ -103,7 +103,7 @@ class Dictionary:
                 times = np.bincount(rows.matrix.indices, minlength=len(rows.names))
                 own.add(rows.names.keys(seed), times)
         self.begins = [own.begins for own in counts]
-        most = self.memory * 3 // 4 // EACH
+        most = self.memory // 2 // EACH
         try:
             return [by_frequency(own.kept(min_freq), most, self.folder) for own in counts]
         except TooMany:
