@@ -213,7 +213,7 @@ def parse_backend(name: str | None, address: str | None, workers: int | None, la
     """
     from m3n.cluster import Local, Ray, resolve_backend
 
-    known = {"address": address, "workers": workers, "lanes": lanes}
+    known: dict[str, Any] = {"address": address, "workers": workers, "lanes": lanes}
     given = {setting: value for setting, value in known.items() if value is not None}
     if name is None and not given:
         return None

@@ -216,10 +216,8 @@ def _announce(out: Any, material: Material, form: Form, wishes: Wishes) -> None:
     """What there is to learn from."""
     data = material.data
     if isinstance(data.X, Shards):
-        shards, labels = data.X, int(data.X.positions.sum())
-        out.print(
-            f"{int(shards.sequences.sum()):,} sequences with {labels:,} labels to learn from ({len(shards)} shards)"
-        )
+        count, labels = int(data.X.sequences.sum()), int(data.X.positions.sum())
+        out.print(f"{count:,} sequences with {labels:,} labels to learn from ({_number(len(data.X), 'shard')})")
         return
     out.print(f"{len(data.y or []):,} {form.example}s with {_contents(data, form)} to learn from ({data.format})")
     if wishes.unlabelled is not None:
