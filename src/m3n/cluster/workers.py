@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from m3n.packed.threads import single_threaded_blas
 from m3n.problem.engines import Crew, EngineLost
 from m3n.problem.lanes import Lane
 from m3n.problem.sources import Node, Source, Stretch, Sum, climbed
@@ -62,6 +63,7 @@ class Worker:
         self, source: Source, stretches: dict[int, list[Stretch]], lanes: int, threads: int, memory: float | None
     ):
         self.crew, self.lanes = Crew(source, stretches, threads, memory), lanes
+        single_threaded_blas().__enter__()  # as long as this process is there
 
     def node(self) -> str:
         """Where it is."""

@@ -111,7 +111,9 @@ class Observed(InPlace):
         return begins
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
-        w, flat = np.where(self.alive, w, 0.0), self._flat(out[0])
+        if w[self._padding].any():  # vectors that ``adjoint`` has made have none
+            w = np.where(self.alive, w, 0.0)
+        flat = self._flat(out[0])
         threads.run(scores, threads.lanes(self.pointers), *self._entries, w, flat)
         return out
 

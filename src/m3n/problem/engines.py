@@ -18,7 +18,7 @@ from typing import Any, Concatenate, Self, TypeVar
 from weakref import finalize
 
 from m3n.features.gram import free_memory
-from m3n.packed.threads import resolve, single_threaded_blas
+from m3n.packed.threads import resolve
 from m3n.problem.lanes import Lane
 from m3n.problem.sources import Node, Source, Stretch, Sum, climbed, cut, total
 
@@ -142,15 +142,14 @@ class Crew:
     ) -> list[T]:
         """The answers for these lanes, in order; ``each`` has one argument per lane of them."""
         own = [()] * len(self.lanes) if each is None else [(argument,) for argument in each]
-        with single_threaded_blas():
-            if self.threads == 1:
-                return [function(lane, *arguments, *last) for lane, last in zip(self.lanes, own, strict=True)]
-            pairs = zip(self.lanes, own, strict=True)
-            calls = [self._pool.submit(function, lane, *arguments, *last) for lane, last in pairs]
-            try:
-                return [call.result() for call in calls]
-            finally:
-                wait(calls)
+        if self.threads == 1:
+            return [function(lane, *arguments, *last) for lane, last in zip(self.lanes, own, strict=True)]
+        pairs = zip(self.lanes, own, strict=True)
+        calls = [self._pool.submit(function, lane, *arguments, *last) for lane, last in pairs]
+        try:
+            return [call.result() for call in calls]
+        finally:
+            wait(calls)
 
     def sums(
         self, function: Callable[..., A], arguments: Sequence[Any], each: Sequence[Any] | None, lanes: int
