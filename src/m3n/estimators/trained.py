@@ -236,6 +236,28 @@ class Trained(Declared, ABC):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    def problem(self, X: Any, y: Any = None) -> Objective:
+        """What ``fit`` would minimise, for ``m3n.minimize`` and ``m3n.path``.
+
+        Parameters
+        ----------
+        X : examples, or Shards
+            As in ``fit``. The problem of shards has workers, or threads, which end with it: use it in a ``with`` block.
+        y : outputs
+            As in ``fit``; shards have their own.
+
+        Returns
+        -------
+        Objective
+            ``Problem``, or for shards an objective that reads them.
+        """
+        if not isinstance(X, Shards):
+            problem = self._training_problem(X, y)
+            problem.backend = self.backend
+            return problem
+        self._check_words()
+        return self._sharded(self._source(X)[0])
+
     # what an estimator must say, or may
 
     @abstractmethod
@@ -284,14 +306,17 @@ class Trained(Declared, ABC):
         if y is not None or sample_weight is not None:
             raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
         source, fitted = self._source(shards)
-        with resolve_backend(self.backend).engine(lambda lanes: source, self.n_jobs) as engine:
-            lam = resolve_lam(self.lam, self.C, source.weight_sum)
-            problem = Sharded(engine, lam, l1=self.l1, n_jobs=self.n_jobs)
+        with self._sharded(source) as problem:
             known = self._known_shards(shards) if self.warm_start else None
             result = self._minimize(problem, self._start(problem, known))
             fitted |= {"lam_": problem.lam} | self._named_weights(source.features, result.w)
         fitted |= self._attribute_weights(None, source.node, None, fitted.pop("coef_"))
         return self._became(fitted, result, None if known is None else Earlier(known, result))
+
+    def _sharded(self, source: Any) -> Sharded:
+        engine = resolve_backend(self.backend).engine(lambda lanes: source, self.n_jobs)
+        lam = resolve_lam(self.lam, self.C, source.weight_sum)
+        return Sharded(engine, lam, l1=self.l1, n_jobs=self.n_jobs)
 
     def _became(self, fitted: dict[str, Any], result: Result, last: Earlier | None) -> Self:
         """Take over, all at once, what was learnt."""
@@ -306,7 +331,7 @@ class Trained(Declared, ABC):
         raise TypeError(f"{type(self).__name__} cannot be trained on shards; SequenceTagger can")
 
     def _training_problem(self, X: Any, y: Any) -> Problem:
-        """What ``fit`` minimises on these examples."""
+        """What ``fit`` minimises on these examples, in memory."""
         self._check_words()
         examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
         node, _ = self._attribute_map(self._kernel_settings(), examples)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
@@ -45,6 +46,12 @@ class Sharded(Objective):
         source, self.data = engine.source, data
         super().__init__(LanesPass(engine), 1.0 / source.weight_sum if lam is None else lam, l1=l1, n_jobs=n_jobs)
         self.engine, self.name, self.rescale, self.relaxed = engine, source.name, source.rescale, source.relaxed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.engine.close()
 
     @property
     def identity(self) -> Mapping[str, str]:
