@@ -1,13 +1,15 @@
 """Whether a run fits into memory is said before it begins."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
 import pytest
 
 from m3n import Problem, minimize
-from m3n.features import Dense, chain_features, gram
-from m3n.features.gram import free_memory
+from m3n.features import Dense, chain_features
+from m3n.packed.memory import free_memory
 from m3n.run import memory
 from m3n.run.memory import TooLarge, check_memory, memory_of
 from m3n.solvers import BY_NAME, BlockFrankWolfe, DualAscent, ExcessiveGap, SequentialDual
@@ -74,9 +76,21 @@ def test_every_solver_has_an_estimate(name):
         assert 0.0 <= memory_of(problem, BY_NAME[name]()) < np.inf
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of other systems differ")
+def test_limits_of_the_process_count():
+    """As ``ulimit`` sets them."""
+    code = (
+        "import resource; from m3n.packed.memory import free_memory; "
+        "kind = resource.RLIMIT_{kind}; resource.setrlimit(kind, (4 << 30, 4 << 30)); print(free_memory())"
+    )
+    for kind in ("AS", "DATA"):
+        found = subprocess.run([sys.executable, "-c", code.format(kind=kind)], capture_output=True, text=True)
+        assert 0.0 < float(found.stdout) < 4 << 30
+
+
 def test_a_system_that_does_not_tell_refuses_nothing(monkeypatch, tmp_path):
     assert 1e6 < free_memory() < np.inf
-    monkeypatch.setattr(gram, "Path", lambda name: tmp_path / "nothing")
+    monkeypatch.setattr("m3n.packed.memory.Path", lambda *names: tmp_path / "nothing")
     assert free_memory(unknown=np.inf) == np.inf
     monkeypatch.setattr(memory, "SMALL", 0.0)
     check_memory(dense_problem(), SequentialDual())

@@ -109,7 +109,3 @@ def test_at_first_sight():
         check_symmetric(np.array([[1.0, 5.0], [1.0, 1.0]]))
     with pytest.raises(ValueError, match="has nan at 0, 1"):
         check_symmetric(np.array([[1.0, np.nan], [np.nan, 1.0]]))
-
-
-def test_free_memory_is_a_number_of_bytes():
-    assert 1e7 < gram.free_memory() < 1e15

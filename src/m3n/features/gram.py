@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from m3n.features.kernel_functions import Inputs, KernelFunction
 from m3n.packed import SERIAL, Threads
+from m3n.packed.memory import free_memory
 
 BLOCK = 1 << 22  # numbers of the matrix that are worked on at a time, per thread
 SHARE = 0.5  # of the memory that is free, for the matrix
@@ -236,12 +236,3 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
     Q = np.array(basis)
     values = np.linalg.eigvalsh(Q @ gram.product(Q, threads).T)
     return float(values[0]), float(values[-1])
-
-
-def free_memory(unknown: float = 4e9) -> float:
-    """Bytes of memory that are free, as far as the system tells; else so many."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return unknown

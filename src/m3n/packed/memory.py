@@ -1,10 +1,12 @@
-"""What the process holds of the system's memory and does not use."""
+"""How much memory is free for this process, and what it holds of the system's and does not use."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
 
 
 def give_back() -> None:
@@ -24,3 +26,51 @@ def _trim() -> Callable[[int], int] | None:
         return ctypes.CDLL(None).malloc_trim  # of glibc
     except (AttributeError, OSError, TypeError):
         return None
+
+
+def free_memory(unknown: float = 4e9) -> float:
+    """Bytes of memory that are free, as far as the system tells; else so many.
+
+    The least of what the machine has, what limits of the process leave (``ulimit -v`` and ``-d``), and what that of a
+    container does.
+    """
+    return min((*_of_machine(), *_of_process(), *_of_container()), default=unknown)
+
+
+def _of_machine() -> Iterator[float]:
+    yield from _lines("/proc/meminfo", "MemAvailable")
+
+
+def _of_process() -> Iterator[float]:
+    """What is left below limits of its address space and of its data."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for limit, used in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        most = resource.getrlimit(limit)[0]
+        if most != resource.RLIM_INFINITY:
+            yield from (max(most - size, 0.0) for size in _lines("/proc/self/status", used))
+
+
+def _of_container() -> Iterator[float]:
+    """What is left below the limit of its control group, of either version."""
+    for folder, most, used in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        try:
+            limit, now = (Path(folder, name).read_text().strip() for name in (most, used))
+        except OSError:
+            continue
+        if limit.isdigit():
+            yield max(float(limit) - float(now), 0.0)
+
+
+def _lines(path: str, name: str) -> Iterator[float]:
+    """The bytes that a line of a file of the system tells, if there is one."""
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return
+    yield from (1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))

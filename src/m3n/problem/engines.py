@@ -17,7 +17,7 @@ from tempfile import mkdtemp
 from typing import Any, Concatenate, Self, TypeVar
 from weakref import finalize
 
-from m3n.features.gram import free_memory
+from m3n.packed.memory import free_memory
 from m3n.packed.threads import resolve
 from m3n.problem.lanes import Lane
 from m3n.problem.sources import Node, Source, Stretch, Sum, climbed, cut, total

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from m3n.features.gram import free_memory
+from m3n.packed.memory import free_memory
 from m3n.problem import Objective, Problem
 from m3n.solvers import BY_NAME, Solver
 
