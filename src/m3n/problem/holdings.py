@@ -174,7 +174,7 @@ def load(lane: Lane, place: Place, folder: Path, restored: Callable[[Lane, Any],
     """
     path = file_of(folder, place, lane.number)
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}  # with their check sums
         if any(arrays.pop(name, None) != value for name, value in _names(place, lane.number).items()):
             return f"{str(path)!r} belongs to another run, step or lane"
@@ -309,7 +309,7 @@ class Holdings:
             self._try_to_save(new)
         return new
 
-    def check(self, problem: Any, state: HeldState) -> None:
+    def require_readable(self, problem: Any, state: HeldState) -> None:
         """Refuse a state that comes from a file if lanes cannot read theirs; without lanes the first step does."""
         if isinstance(problem, Sharded):
             self.problem = problem
