@@ -139,6 +139,28 @@ def test_a_warm_run_that_loses_a_worker(solver, sharded, often):
         same(run(lost), whole)
 
 
+def remove_files(sharded):
+    for path in sharded.engine.scratch.rglob("*.npz"):
+        path.unlink()
+
+
+def test_without_its_files_a_run_begins_again(solver, sharded, often):
+    """A worker on another machine that does not see them."""
+    whole, state = steps(sharded, solver, 6), steps(sharded, solver, 5)
+    remove_files(sharded)
+    forget(sharded, 1, "all")
+    same(solver.step(sharded, state), whole)
+
+
+def test_without_its_files_a_warm_run_is_lost(solver, sharded, often):
+    again = sharded.with_lam(0.03)
+    state = solver.step(again, solver.restart(again, steps(sharded, solver, 3)))
+    remove_files(sharded)
+    forget(sharded, 1)
+    with pytest.raises(EngineLost, match=r"what workers held is lost: .*lane-00000.* is missing"):
+        solver.step(again, state)
+
+
 def test_a_cluster_that_forgets_all_the_time_is_given_up(solver, sharded, monkeypatch):
     state, total = steps(sharded, solver, 2), sharded.engine.total
 

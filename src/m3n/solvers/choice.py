@@ -78,7 +78,7 @@ from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 # block Frank-Wolfe: pull up to, and tolerance from, as a share of J(0)
 LOOSE = ((0.6, 0.002), (1.0, 0.01), (2.0, 0.05))
 MOST_BYTES = 1 << 31  # for the dual point of all examples
-MOST_LANES = 8  # of dual ascent: more need as many passes as L-BFGS, see docs/scale.md
+MOST_LANES = 8  # of dual ascent: more need as many passes as L-BFGS, see docs/experiments.md
 LEAST, SLOPE = 0.35, 0.012  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the second
 LONG, MANY, STEEP = 2, 400, 3.5  # rows of an example, weights of a row, and the pull: see the table on dense inputs
 FINE = 0.002  # share of J(0) below which visits win: passes of ExcessiveGap grow like its root, measured down to 0.005
