@@ -12,7 +12,7 @@ import pytest
 
 from m3n import EngineLost, minimize
 from m3n.checkpoint import Checkpoint, CheckpointError
-from m3n.problem import holdings
+from m3n.problem import holdings, places
 from m3n.problem.holdings import Unreadable
 from m3n.run.loop import Status
 from m3n.solvers import DualAscent, SequentialDual
@@ -72,7 +72,7 @@ class Dies:
         self.engine, self.left, self.total = engine, calls, engine.total
 
     def __call__(self, function, *arguments, each=None):
-        self.left -= function is holdings.call
+        self.left -= function is places.call
         if self.left == 0:
             self.engine.crew.lanes[2].kept.clear()
         return self.total(function, *arguments, each=each)
@@ -91,7 +91,7 @@ def test_an_interrupted_step_is_made_again(solver, sharded):
     state = steps(sharded, solver, 4)
 
     def interrupted(*arguments, each=None):
-        sharded.engine.crew.lanes[0].kept["held"] = holdings.Held(None, None)
+        sharded.engine.crew.lanes[0].kept["held"] = places.Held(None, None)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
