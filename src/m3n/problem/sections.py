@@ -14,7 +14,7 @@ from m3n.problem.blocks import Blocks
 from m3n.problem.lanes import Lane
 from m3n.problem.passes import ThreadedPass
 
-KEPT = "sections"
+KEPT, EXTENT = "sections", "extent"
 
 
 class Section:
@@ -91,7 +91,9 @@ def extent(lane: Lane) -> Extent:
     lane : Lane
         The lane.
     """
-    return Extent(float(sum(whole.structure.layout.lengths.sum() for whole in lane.passes())), "")
+    if EXTENT not in lane.kept:
+        lane.kept[EXTENT] = float(sum(whole.structure.layout.lengths.sum() for whole in lane.passes()))
+    return Extent(lane.kept[EXTENT], "")
 
 
 def obstacle(lane: Lane, asks: str) -> Extent:

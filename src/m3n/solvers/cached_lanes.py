@@ -67,10 +67,11 @@ def begin_at_gold(lane: Lane) -> tuple[Outputs, Prices]:
 def visit_online(lane: Lane, outputs: Outputs, w: np.ndarray, way: Way) -> Change:
     """Visits with the oracle at the newest weights."""
     outputs.remember()
-    own, local, loss = sections(lane), _local(lane, w), 0.0
+    own, (local, zeros), loss = sections(lane), _vectors(lane, w), 0.0
     orders = list(_orders(lane, way))
     for k, (part, order) in enumerate(zip(own, orders, strict=True)):
-        loss += _online(part, outputs, k, order, local, way)
+        outputs.caches[k], risen = _online(part, outputs.caches[k], outputs.gaps[k], order, (local, zeros), way)
+        loss += risen
     seen = sum(float(gaps[order].sum()) for gaps, order in zip(outputs.gaps, orders, strict=True))
     counts = seen, sum(map(len, orders)), *_curvature(outputs), _spread(outputs)
     return moved(local, w, way.sigma, loss, *counts)
@@ -79,7 +80,7 @@ def visit_online(lane: Lane, outputs: Outputs, w: np.ndarray, way: Way) -> Chang
 def visit_cached(lane: Lane, outputs: Outputs, w: np.ndarray, way: Way) -> Change:
     """Visits without a call of the oracle."""
     outputs.remember()
-    local, loss, parts, visits = _local(lane, w), 0.0, 0, 0
+    (local, _), loss, parts, visits = _vectors(lane, w), 0.0, 0, 0
     for k, (part, order) in enumerate(zip(sections(lane), _orders(lane, way), strict=True)):
         chosen = order[outputs.gaps[k][order] > way.least]
         given = part.blocks.rows, outputs.caches[k], chosen, way.stamp, way.scale * way.sigma
@@ -109,10 +110,10 @@ def settle(lane: Lane, outputs: Outputs) -> Change:
 
 def ask(lane: Lane, outputs: Outputs, w: np.ndarray, stamp: int) -> np.ndarray:
     """Sum of the margins at w; the best outputs join the caches."""
-    pieces, total = iter(lane.outputs(w)), 0.0
+    pieces, (_, zeros), total = iter(lane.outputs(w)), _vectors(lane, w), 0.0
     for k, part in enumerate(sections(lane)):
         margins, found, counts = _answers(pieces, part.n)
-        outputs.caches[k] = _learned(part, outputs.caches[k], found, counts, stamp)
+        outputs.caches[k] = _learned(part, outputs.caches[k], (found, counts), stamp, zeros)
         total += float(margins.sum())
     return np.array([total])
 
@@ -140,11 +141,11 @@ def restored(lane: Lane, arrays: dict[str, np.ndarray]) -> Outputs:
     return Outputs(caches, gaps)
 
 
-def _local(lane: Lane, w: np.ndarray) -> np.ndarray:
-    """Weights of the lane's own, the same array every time."""
-    local = sections(lane)[0].blocks.vectors(len(w), 2)[0]
+def _vectors(lane: Lane, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of the lane's own, and zeros; the same arrays every time."""
+    local, zeros = sections(lane)[0].blocks.vectors(len(w), 2)
     local[:] = w
-    return local
+    return local, zeros
 
 
 def _orders(lane: Lane, way: Way) -> Iterator[np.ndarray]:
@@ -153,18 +154,21 @@ def _orders(lane: Lane, way: Way) -> Iterator[np.ndarray]:
     return shared_out(sections(lane), np.array_split(order, way.rounds)[way.number])
 
 
-def _online(part: Section, outputs: Outputs, k: int, order: np.ndarray, w: np.ndarray, way: Way) -> float:
-    """Online visits of a section; by how much n b rises."""
-    blocks, loss, gaps = part.blocks, 0.0, outputs.gaps[k]
-    zeros = blocks.vectors(len(w), 2)[1] if not k else np.zeros(len(w))
-    at, worker = 0, alone(len(order))
-    while at < len(order):
+def _online(
+    part: Section, caches: Caches, gaps: np.ndarray, order: np.ndarray, vectors: tuple[np.ndarray, np.ndarray], way: Way
+) -> tuple[Caches, float]:
+    """Online visits of a section; its caches, and by how much n b rises."""
+    blocks, (w, zeros), loss = part.blocks, vectors, 0.0
+    worker = alone(len(order))
+
+    def visit(held: Caches, at: int) -> int:
+        nonlocal loss
         given = blocks.gold, blocks.gold_counts, order, at, way.stamp, way.scale * way.sigma
-        at, sums = part.visit(online, outputs.caches[k], NOBODY, *given, w, gaps, zeros, worker)
+        end, sums = part.visit(online, held, NOBODY, *given, w, gaps, zeros, worker)
         loss += sums.loss
-        if at < len(order):
-            outputs.caches[k] = roomier(outputs.caches[k], 2 * blocks.gold.shape[1])
-    return loss
+        return int(end)
+
+    return with_room(caches, len(order), visit, lambda held: roomier(held, 2 * blocks.gold.shape[1])), loss
 
 
 def _answers(
@@ -179,13 +183,14 @@ def _answers(
     return np.concatenate([p[0] for p in parts]), np.concatenate(wide), np.concatenate([p[2] for p in parts])
 
 
-def _learned(part: Section, caches: Caches, found: np.ndarray, counts: np.ndarray, stamp: int) -> Caches:
+def _learned(
+    part: Section, caches: Caches, answers: tuple[np.ndarray, np.ndarray], stamp: int, zeros: np.ndarray
+) -> Caches:
     """The caches with the oracle's answers in them."""
     blocks = part.blocks
-    zeros = blocks.vectors(part.dim, 2)[1]
 
     def take(held: Caches, at: int) -> int:
-        given = held, NOBODY, blocks.gold, blocks.gold_counts, at, part.n, stamp, found, counts, zeros
+        given = held, NOBODY, blocks.gold, blocks.gold_counts, at, part.n, stamp, *answers, zeros
         return int(learn(blocks.rows, blocks.costs, *given))
 
     return with_room(caches, part.n, take, lambda held: roomier(held, 2 * blocks.gold.shape[1]))

@@ -78,13 +78,16 @@ from m3n.solvers.sparse_dual_ascent import SparseDualAscent
 # block Frank-Wolfe: pull up to, and tolerance from, as a share of J(0)
 LOOSE = ((0.6, 0.002), (1.0, 0.01), (2.0, 0.05))
 MOST_BYTES = 1 << 31  # for the dual point of all examples
-MOST_LANES = 8  # of dual ascent: more need as many passes as L-BFGS, see docs/scale.md
+MOST_LANES = 8  # of dual ascent: more need as many passes as L-BFGS, see docs/experiments.md
 LEAST, SLOPE = 0.35, 0.012  # seconds of DualAscent / L-BFGS on one thread = LEAST + SLOPE c, from the second
 LONG, MANY, STEEP = 2, 400, 3.5  # rows of an example, weights of a row, and the pull: see the table on dense inputs
 FINE = 0.002  # share of J(0) below which visits win: passes of ExcessiveGap grow like its root, measured down to 0.005
 FULL, DIRECTIONS = 0.5, 4.0  # share of numbers that are not zero, and directions: more, and L-BFGS is quick
 SAMPLE, POWER_STEPS = 2000, 4  # rows that are looked at for it, and steps of the power iteration
 SCALING = 0.8  # a pass on k threads is k^SCALING times as quick
+
+
+EVEN = "dense inputs that vary in many directions: a few passes of matrix products are enough"
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,11 @@ def choose(problem: Objective, seed: int = 0, tol: float = 0.0, rtol: float = 0.
 def _choose_elsewhere(problem: Objective, seed: int, share: float) -> Choice:
     """The solver where other threads or machines have the examples: the usual ones, if these can be visited there."""
     smooth, data = bool(problem.temperature), getattr(problem, "data", None)
-    dense = isinstance(data, Problem) and data.rescale == "margin" and problem.temperature == data.temperature
-    if dense and not smooth and share >= FINE and _prefers_passes(data):
-        return _choose_dense(_pull(data), seed)
-    if dense and smooth and _even(data):
-        return Choice(LBFGS(), "dense inputs that vary in many directions: a few passes of matrix products are enough")
+    if isinstance(data, Problem) and problem.rescale == "margin":
+        if smooth and _even(data):
+            return Choice(LBFGS(), EVEN)
+        if not smooth and share >= FINE and _prefers_passes(data):
+            return _choose_dense(_pull(data), seed)
     solver: Solver[Any] = DualAscent(seed) if smooth else SequentialDual(seed=seed)
     obstacle = _distance(problem, solver)
     if not obstacle:
@@ -198,7 +201,7 @@ def choose_smooth(problem: Problem, seed: int = 0) -> Choice:
         For a solver that draws random numbers.
     """
     if _even(problem):
-        return Choice(LBFGS(), "dense inputs that vary in many directions: a few passes of matrix products are enough")
+        return Choice(LBFGS(), EVEN)
     norms, threads = problem.features.norms()[0], problem.threads.count
     change = float(np.mean(norms**2)) / (problem.lam * problem.n) if norms.size else 0.0
     vectors = 1.0 + problem.dim / sum(int(np.prod(shape)) for shape in problem.structure.shapes)

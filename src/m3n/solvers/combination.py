@@ -16,8 +16,8 @@ is known after every round. The next one has sigma = 1 + ``CAUTION`` (r - 1), be
 at the edge at which they overshoot together, and swing. Both sums of D are known exactly as well: a round that lowers D
 is taken back, and sigma is twice as large for the next.
 
-A pass has more than one round: lanes that hear of one another do not correct the same errors twice. How many follows
-from what a round ships, a vector of all weights to and from each lane, beside the work of its visits.
+The more rounds visits of all examples are cut into, the less lanes correct the same errors twice. How many follows from
+what a round ships, a vector of all weights to and from each lane, beside the work of its visits.
 
 Reference: Ma, Smith, Jaggi, Jordan, Richtárik, Takáč, "Adding vs. averaging in distributed primal-dual optimization",
 2015.
@@ -32,7 +32,6 @@ import numpy as np
 from m3n.problem import Sharded
 from m3n.problem.sections import extent
 
-MOST_ROUNDS = 16  # of a pass
 CAUTION = 1.5  # of 1, 1.5 and 2 the one with the fewest passes on 2, 4 and 8 lanes (CoNLL-2000)
 LEAST_VISITS = 16  # of every lane in a round
 
@@ -102,22 +101,23 @@ def care(change: Change, lanes: int) -> float:
     return float(np.clip(1.0 + CAUTION * common, 1.0, lanes))
 
 
-def rounds_of(problem: Sharded, least: int = 1) -> int:
-    """How many rounds a pass has: fewer where there are more weights than a lane has scores.
+def rounds_of(problem: Sharded, share: float, least: int, most: int) -> int:
+    """Into how many rounds visits of all examples are cut: so that they ship no more numbers than they look at.
 
     Parameters
     ----------
     problem : Sharded
         The examples.
-    least : int
-        No fewer, if there are examples enough.
+    share : float
+        Which part of the scores of all examples the visits of a lane look at.
+    least, most : int
+        No fewer and no more, if there are examples enough.
     """
     engine = problem.engine
     if engine.lanes == 1:
         return 1
-    work = engine.total(extent).parts / engine.lanes / problem.dim
-    most = max(min(engine.sizes) // LEAST_VISITS, 1)
-    return int(min(np.clip(work, least, MOST_ROUNDS), most))
+    wanted = np.clip(share * engine.total(extent).parts / problem.dim, least, most)
+    return int(min(wanted, max(min(engine.sizes) // LEAST_VISITS, 1)))
 
 
 def careful(sigma: float, lanes: int) -> float:

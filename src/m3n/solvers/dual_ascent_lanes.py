@@ -35,7 +35,7 @@ from m3n.solvers.workers import alone
 
 SAVED = ("potentials", "marginals", "entropies", "losses", "eta", "kappa", "joint")
 TAKEN_BACK = ("potentials", "marginals", "entropies", "losses")
-LEAST_ROUNDS = 2  # of a pass: with one, visits of a lane know nothing of the others for a whole pass
+ROUNDS = (2, 64)  # of a pass; with one, visits of a lane know nothing of the others for a whole pass
 ROUNDING = 1e-13  # of D: a round that changes nothing any more does not lower it
 
 
@@ -156,7 +156,7 @@ class LanesAscentState(UnknownPrimal, NeverStalls):
         lanes = problem.engine.lanes
         fine = 1.0 <= self.sigma <= lanes and self.rounds >= 1 and self.calls >= 0 and self.steps >= 0
         require(fine and np.isfinite(self.dual), f"no run has {self.metrics}")
-        self.held.check(problem, self)
+        self.held.require_readable(problem, self)
 
 
 def start(problem: Sharded) -> LanesAscentState:
@@ -227,7 +227,7 @@ def _state(held: HeldPoints, change: Change) -> LanesAscentState:
     lanes = problem.engine.lanes
     return LanesAscentState(
         w=change.vector, offset=change.offset, lam=problem.lam, held=held, sigma=max(1.0, lanes / 2),
-        rounds=rounds_of(problem, LEAST_ROUNDS), calls=held.calls,
+        rounds=rounds_of(problem, 1.0, *ROUNDS), calls=held.calls,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Where dual ascent begins: all but gold, or the dual point of another lam, as much closer to gold as that was larger."""
+"""Where dual ascent begins: all but gold, or the dual point of another lam, closer to gold if that was larger."""
 
 from __future__ import annotations
 

@@ -33,6 +33,8 @@ from m3n.solvers.dual_points import Point
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.sequential_state import Certified, DualHull, Iterate, Prices, Proximal, Schedule, price
 
+ROUNDS = (1, 16)  # of a sweep, of which there are several in a pass
+
 
 class HeldOutputs(Holdings):
     """Cached outputs of examples in lanes."""
@@ -81,7 +83,7 @@ class LanesDualState(Certified):
         require(all(len(vector) == problem.dim for vector in vectors), "a vector has another number of weights")
         fine = 1.0 <= self.pooled.sigma <= problem.engine.lanes and self.calls >= 0
         require(fine and len(self.pooled.prices) == len(Prices._fields), f"no run has {self.metrics}")
-        self.held.check(problem, self)
+        self.held.require_readable(problem, self)
 
 
 def start(problem: Sharded, kappa: float) -> LanesDualState:
@@ -133,12 +135,13 @@ def restart(problem: Sharded, state: LanesDualState, kappa: float | None, passes
 
 
 def _state(held: HeldOutputs, point: Point, *, prices: Prices, kappa: float, schedule: Schedule) -> LanesDualState:
-    problem = held.problem
+    problem, lanes = held.problem, held.problem.engine.lanes
+    rounds = rounds_of(problem, 1.0 / lanes, *ROUNDS)
     return LanesDualState(
         w=point.u, iterate=Iterate(point=point.u, average=point.u, loss=point.b),
         proximal=Proximal(kappa=kappa, centre=point.u, previous=point.u), schedule=schedule, held=held,
         hull=DualHull(mean=point, best=point, value=problem.dual(point.u, point.b)), calls=held.calls,
-        pooled=Pooled(prices=prices, rounds=rounds_of(problem), sigma=max(1.0, problem.engine.lanes / 2)),
+        pooled=Pooled(prices=prices, rounds=rounds, sigma=max(1.0, lanes / 2)),
     )  # fmt: skip
 
 
