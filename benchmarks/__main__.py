@@ -27,6 +27,7 @@ from benchmarks import (
     report,
     rivals,
     roofline,
+    scale,
     service,
     serving,
     start,
@@ -52,6 +53,7 @@ SUITES = {
     "defaults": defaults.run,
     "earlier": earlier.run,
     "threads": threads.run,
+    "scale": scale.run,
     "rivals": rivals.run,
 }
 
@@ -65,6 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
         "earlier": partial(earlier.run, given.tree),
         "start": partial(start.run, given.tree, given.record),
         "defaults": partial(defaults.run, given.quick),
+        "scale": partial(scale.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:

@@ -83,8 +83,8 @@ class Ray(Backend):
     memory : float or None
         Bytes that open shards of a worker may hold; None takes half of the memory that is free there.
     folder : path or None
-        For problems of this process: a folder that all workers see, where the data are put for the run. None takes a
-        temporary one, which serves on one machine.
+        A folder that all workers see, for files of the run: what workers hold for a dual method, and the data of problems
+        that are in this process. None takes a temporary one, which serves on one machine.
     deadline : float
         Seconds that workers may take for an answer.
     restarts : int

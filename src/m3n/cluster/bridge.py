@@ -55,6 +55,8 @@ class RayEngine(Engine):
             lanes = settings.lanes or count * settings.threads
             self.source = make(lanes)
             self.stretches = cut(self.source, lanes)
+            if settings.folder is not None:
+                self.scratch = Path(tempfile.mkdtemp(prefix="m3n-", dir=settings.folder))
             self._ask("start", self.source, self.stretches)
         except BaseException:
             self.close()
@@ -74,6 +76,8 @@ class RayEngine(Engine):
         except subprocess.TimeoutExpired:
             self._process.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self.settings.folder is not None and "scratch" in vars(self):
+            shutil.rmtree(self.scratch, ignore_errors=True)
         if hasattr(self, "source"):
             super().close()
 
