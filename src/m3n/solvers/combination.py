@@ -109,7 +109,7 @@ def rounds_of(problem: Sharded, share: float, least: int, most: int) -> int:
     problem : Sharded
         The examples.
     share : float
-        Which part of the scores of all examples the visits of a lane look at.
+        Which part of the scores of all examples the visits look at.
     least, most : int
         No fewer and no more, if there are examples enough.
     """

@@ -34,6 +34,7 @@ from m3n.solvers.forms import Weights, require
 from m3n.solvers.sequential_state import Certified, DualHull, Iterate, Prices, Proximal, Schedule, price
 
 ROUNDS = (1, 16)  # of a sweep, of which there are several in a pass
+LOOKED_AT = 0.25  # of all scores by cached visits, with what belongs to them
 
 
 class HeldOutputs(Holdings):
@@ -136,7 +137,7 @@ def restart(problem: Sharded, state: LanesDualState, kappa: float | None, passes
 
 def _state(held: HeldOutputs, point: Point, *, prices: Prices, kappa: float, schedule: Schedule) -> LanesDualState:
     problem, lanes = held.problem, held.problem.engine.lanes
-    rounds = rounds_of(problem, 1.0 / lanes, *ROUNDS)
+    rounds = rounds_of(problem, LOOKED_AT, *ROUNDS)
     return LanesDualState(
         w=point.u, iterate=Iterate(point=point.u, average=point.u, loss=point.b),
         proximal=Proximal(kappa=kappa, centre=point.u, previous=point.u), schedule=schedule, held=held,
