@@ -28,7 +28,7 @@ from m3n.problem import Sharded
 from m3n.problem.holdings import Holdings
 from m3n.solvers import cached_lanes
 from m3n.solvers.cached_lanes import Way
-from m3n.solvers.combination import Change, care, careful, rounds_of, shown
+from m3n.solvers.combination import Change, care, careful, most_care, rounds_of, shown
 from m3n.solvers.dual_points import Point
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.sequential_state import Certified, DualHull, Iterate, Prices, Proximal, Schedule, price
@@ -82,7 +82,7 @@ class LanesDualState(Certified):
         iterate, term, hull = self.iterate, self.proximal, self.hull
         vectors = iterate.point, iterate.average, term.centre, term.previous, hull.mean.u, hull.best.u
         require(all(len(vector) == problem.dim for vector in vectors), "a vector has another number of weights")
-        fine = 1.0 <= self.pooled.sigma <= problem.engine.lanes and self.calls >= 0
+        fine = 1.0 <= self.pooled.sigma <= most_care(problem) and self.calls >= 0
         require(fine and len(self.pooled.prices) == len(Prices._fields), f"no run has {self.metrics}")
         self.held.require_readable(problem, self)
 
