@@ -29,7 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from m3n.problem import Sharded
+from m3n.problem import Objective, Sharded
 from m3n.problem.sections import extent
 
 CAUTION = 1.5  # of 1, 1.5 and 2 the one with the fewest passes on 2, 4 and 8 lanes (CoNLL-2000)
@@ -109,7 +109,7 @@ def rounds_of(problem: Sharded, share: float, least: int, most: int) -> int:
     problem : Sharded
         The examples.
     share : float
-        Which part of the scores of all examples the visits of a lane look at.
+        Which part of the scores of all examples the visits look at.
     least, most : int
         No fewer and no more, if there are examples enough.
     """
@@ -118,6 +118,17 @@ def rounds_of(problem: Sharded, share: float, least: int, most: int) -> int:
         return 1
     wanted = np.clip(share * engine.total(extent).parts / problem.dim, least, most)
     return int(min(wanted, max(min(engine.sizes) // LEAST_VISITS, 1)))
+
+
+def most_care(problem: Objective) -> float:
+    """The largest sigma that a run can have; without bound for a problem that is not in lanes yet.
+
+    Parameters
+    ----------
+    problem : Objective
+        The examples.
+    """
+    return float(problem.engine.lanes) if isinstance(problem, Sharded) else np.inf
 
 
 def careful(sigma: float, lanes: int) -> float:

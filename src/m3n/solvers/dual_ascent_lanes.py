@@ -27,7 +27,7 @@ from m3n.problem.holdings import Holdings
 from m3n.problem.lanes import Lane
 from m3n.problem.sections import Section, sections, shared_out
 from m3n.solvers.base import NeverStalls, UnknownPrimal
-from m3n.solvers.combination import Change, care, careful, moved, rounds_of, shown
+from m3n.solvers.combination import Change, care, careful, most_care, moved, rounds_of, shown
 from m3n.solvers.dual_ascent_points import begin, closer_to_gold, gold
 from m3n.solvers.dual_points import check_potentials, filled, offset_of
 from m3n.solvers.forms import Weights, require
@@ -153,8 +153,7 @@ class LanesAscentState(UnknownPrimal, NeverStalls):
 
     def check(self, problem: Sharded) -> None:
         """Refuse what does not fit the problem, and bring the lanes to where they were."""
-        lanes = problem.engine.lanes
-        fine = 1.0 <= self.sigma <= lanes and self.rounds >= 1 and self.calls >= 0 and self.steps >= 0
+        fine = 1.0 <= self.sigma <= most_care(problem) and self.rounds >= 1 and self.calls >= 0 and self.steps >= 0
         require(fine and np.isfinite(self.dual), f"no run has {self.metrics}")
         self.held.require_readable(problem, self)
 

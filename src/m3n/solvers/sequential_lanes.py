@@ -28,12 +28,13 @@ from m3n.problem import Sharded
 from m3n.problem.holdings import Holdings
 from m3n.solvers import cached_lanes
 from m3n.solvers.cached_lanes import Way
-from m3n.solvers.combination import Change, care, careful, rounds_of, shown
+from m3n.solvers.combination import Change, care, careful, most_care, rounds_of, shown
 from m3n.solvers.dual_points import Point
 from m3n.solvers.forms import Weights, require
 from m3n.solvers.sequential_state import Certified, DualHull, Iterate, Prices, Proximal, Schedule, price
 
 ROUNDS = (1, 16)  # of a sweep, of which there are several in a pass
+LOOKED_AT = 0.25  # of all scores by cached visits, with what belongs to them
 
 
 class HeldOutputs(Holdings):
@@ -81,7 +82,7 @@ class LanesDualState(Certified):
         iterate, term, hull = self.iterate, self.proximal, self.hull
         vectors = iterate.point, iterate.average, term.centre, term.previous, hull.mean.u, hull.best.u
         require(all(len(vector) == problem.dim for vector in vectors), "a vector has another number of weights")
-        fine = 1.0 <= self.pooled.sigma <= problem.engine.lanes and self.calls >= 0
+        fine = 1.0 <= self.pooled.sigma <= most_care(problem) and self.calls >= 0
         require(fine and len(self.pooled.prices) == len(Prices._fields), f"no run has {self.metrics}")
         self.held.require_readable(problem, self)
 
@@ -136,7 +137,7 @@ def restart(problem: Sharded, state: LanesDualState, kappa: float | None, passes
 
 def _state(held: HeldOutputs, point: Point, *, prices: Prices, kappa: float, schedule: Schedule) -> LanesDualState:
     problem, lanes = held.problem, held.problem.engine.lanes
-    rounds = rounds_of(problem, 1.0 / lanes, *ROUNDS)
+    rounds = rounds_of(problem, LOOKED_AT, *ROUNDS)
     return LanesDualState(
         w=point.u, iterate=Iterate(point=point.u, average=point.u, loss=point.b),
         proximal=Proximal(kappa=kappa, centre=point.u, previous=point.u), schedule=schedule, held=held,
