@@ -18,7 +18,16 @@ from m3n.problem.lanes import Lane
 from m3n.problem.sharded import Sharded
 from m3n.problem.spool import Spooled
 from m3n.run.loop import Status
-from m3n.solvers import BMRM, LBFGS, BatchFrankWolfe, ExcessiveGap, ExponentiatedGradient, Extragradient
+from m3n.solvers import (
+    BMRM,
+    LBFGS,
+    BatchFrankWolfe,
+    DualAscent,
+    ExcessiveGap,
+    ExponentiatedGradient,
+    Extragradient,
+    SequentialDual,
+)
 from m3n.structures import Chain
 
 ray = pytest.importorskip("ray")
@@ -122,6 +131,36 @@ def test_estimators_and_structures_of_users(cluster):
     assert there.certificate_.gap <= 0.05
     np.testing.assert_allclose(there.coef_, here.coef_, atol=0.1)
     assert there.predict(test.inputs) == here.predict(test.inputs)
+
+
+@pytest.mark.parametrize(("temperature", "solver"), [(0.0, SequentialDual()), (1.0, DualAscent())])
+def test_default_solvers_and_what_they_hold(cluster, temperature, solver, tmp_path):
+    """Local dual steps on two workers: the bits of threads, also after one was killed and after a break."""
+    problem = some_problem(temperature=temperature)
+    settings = {"tol": 0.0, "max_passes": 20}
+    calm = minimize(on_threads(problem, 2), solver, **settings)
+    killed, saved = [], Checkpoint(tmp_path / "run", every=0.0)
+    with placed(problem, m3n.Ray(workers=2)) as there:
+
+        def kill(snapshot):
+            if snapshot.record.passes > 5 and not killed:
+                killed.append(there.engine.run(process_of)[0])
+                os.kill(killed[0], signal.SIGKILL)
+
+        result = minimize(there, solver, **settings, callbacks=[kill])
+        assert len(killed) == 1
+        np.testing.assert_array_equal(result.w, calm.w)
+        assert result.certificate == calm.certificate
+        saved.close(minimize(there, solver, tol=0.0, max_passes=8, callbacks=[saved]))
+    here = on_threads(problem, 2)
+    cut = minimize(here, solver, tol=0.0, max_passes=8)
+    same = minimize(here, solver, tol=0.0, max_passes=8, resume=cut)
+    with placed(problem, m3n.Ray(workers=1, lanes=2)) as there:  # others than those that have saved it
+        loaded = Checkpoint(tmp_path / "run").load(there)
+        np.testing.assert_array_equal(loaded.w, cut.w)
+        on = minimize(there, solver, tol=0.0, max_passes=8, resume=loaded)
+    np.testing.assert_array_equal(on.w, same.w)
+    assert on.certificate == same.certificate and on.certificate.gap < cut.certificate.gap
 
 
 def test_a_worker_is_killed_between_passes(there):
