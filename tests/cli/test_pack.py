@@ -180,3 +180,49 @@ def test_packed_sequences_are_for_taggers():
     assert "are for a SequenceTagger, not a MultilabelClassifier" in plain(
         m3n_("predict", "packed", "-m", "model.m3n", code=2).output
     )
+
+
+def test_training_on_packed_data():
+    """As on the file itself; scored on a file, and on packed data."""
+    write("train.txt", sentences())
+    write("test.txt", sentences(10, seed=1))
+    write("template", TEMPLATE)
+    m3n_("pack", "train.txt", "-o", "packed", "-t", "template", "--shard-size", "1kB")
+    m3n_("pack", "test.txt", "-o", "held-out", "-t", "template")
+    common = ["--lam", "0.05", "--rtol", "1e-4", "--class-weight", "O=0.5", "--constraints", "iob"]
+    there = plain(m3n_("train", "packed", "-m", "there.m3n", "--test", "test.txt", *common, "--lanes", 3).output)
+    here = plain(m3n_("train", "train.txt", "-m", "here.m3n", "--test", "test.txt", "-t", "template", *common).output)
+    assert "40 sequences with" in there and "shards)" in there
+    assert scores_in(there) == scores_in(here)
+    told = json.loads(m3n_("train", "packed", "-m", "again.m3n", "--test", "held-out", "--json", *common).stdout)
+    assert told["primal"] == pytest.approx(m3n.load("here.m3n").certificate_.primal, rel=1e-3)
+    assert told["scores"]["tokens"]["accuracy"] > 0.5
+    report = m3n_("train", "packed", "-m", "more.m3n", "--test", "test.txt", "--report", "page.html", *common)
+    assert report.exit_code == 0 and os.path.getsize("page.html") > 1000
+
+
+def scores_in(shown):
+    return shown[shown.index("labels right") :]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--report", "page.html"], "which shards do not hold"),
+        (["-t", "template"], "these data have their attributes already"),
+        (["--min-freq", "2"], "settled when the shards were packed"),
+        (["--repair", "--constraints", "iob"], "labels are mended before they are packed"),
+        (["--task", "graphs"], "holds packed sequences, not"),
+        (["--constraints", "bioes"], "packed: sequence"),
+        (["--class-weight", "X=2"], "the data have no label 'X'"),
+        (["--workers", "2", "--backend", "threads"], "--workers is for --backend ray"),
+        (["--backend", "spark"], "unknown backend 'spark'"),
+        (["--backend", "ray", "--address", "127.0.0.1:1"], "there is no cluster at '127.0.0.1:1'"),
+    ],
+)
+def test_what_training_on_packed_data_refuses(options, message):
+    write("train.txt", sentences(10))
+    write("template", TEMPLATE)
+    m3n_("pack", "train.txt", "-o", "packed", "-t", "template")
+    result = m3n_("train", "packed", "-m", "model.m3n", *options, code=2)
+    assert message in " ".join(plain(result.output).replace("│", " ").split())

@@ -10,7 +10,7 @@ from typing import Any
 import m3n
 from m3n.cli.inputs import Reading, all_scores
 from m3n.cli.options import INTERRUPTED, blaming, console, print_json
-from m3n.cli.packed import FORMAT, packed_at
+from m3n.cli.packed import FORMAT, labels_of, packed_at
 from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
@@ -137,7 +137,10 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         if files.test is None and files.test_links is not None:
             raise ValueError("--test-links has the links of --test, which is missing")
         other, links = files.test, replace(reading, links=files.test_links)
-        held_out = None if other is None else links.labelled(recoded(other, files.encoding), form, data)
+        packed = None if other is None else packed_at(other)
+        held_out = None if packed is None else Data(packed, None, FORMAT)
+        if other is not None and packed is None:
+            held_out = links.labelled(recoded(other, files.encoding), form, data)
     with blaming("--calibrate"):
         other = files.calibrate
         if other is not None and form is not SEQUENCES:
@@ -184,8 +187,8 @@ def run(material: Material, wishes: Wishes) -> int:
     """
     out, data = console(errors=wishes.json), material.data
     shown = not (wishes.json or wishes.quiet)
-    if wishes.report is not None and isinstance(data.X, Shards) and material.held_out is None:
-        raise ValueError("--report shows examples, which shards do not hold: give it some by --test")
+    if wishes.report is not None and isinstance((material.held_out or data).X, Shards):
+        raise ValueError("--report shows examples, which shards do not hold: give it some by --test FILE")
     begin = clock()
     model = _estimator(wishes, shown and console(errors=True).is_terminal)
     if shown:
@@ -262,6 +265,8 @@ def _contents(data: Data, form: Form) -> str:
 
 def _scores(model: Any, data: Data) -> dict[str, Any]:
     form = form_of(model)
+    if isinstance(data.X, Shards):
+        return all_scores(*labels_of(data.X, model), model=model)
     if form is ALIGNMENTS:
         return {"links": alignment_scores(data.y or [], model.predict(data.X))}
     if form.trees:
