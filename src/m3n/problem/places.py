@@ -12,6 +12,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from m3n.problem.lanes import Lane
 T = TypeVar("T")
 
 KEPT = "held"
+READING = Lock()  # NumPy parses headers as Python, which Python 3.11 cannot do on two threads at once
 
 
 class Place(NamedTuple):
@@ -146,7 +148,7 @@ def load(lane: Lane, place: Place, folder: Path, restored: Callable[[Lane, Any],
     """
     path = file_of(folder, place, lane.number)
     try:
-        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+        with READING, open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}  # with their check sums
         if any(arrays.pop(name, None) != value for name, value in _names(place, lane.number).items()):
             return f"{str(path)!r} belongs to another run, step or lane"
