@@ -27,7 +27,7 @@ from m3n.problem.lanes import Lane
 
 TIMES = 10  # the corpus
 WEIGHTS = 100_000, 1_000_000, 10_000_000
-ROUNDS, MOST, BATCH = 9, 400, 30
+ROUNDS, MOST, BATCH = 5, 400, 30
 RAY = m3n.Ray(address="local", workers=2)
 QUESTIONS: dict[str, Callable[[Any, np.ndarray], object]] = {
     "max-oracle": lambda problem, w: problem.hard(w),
@@ -37,6 +37,7 @@ QUESTIONS: dict[str, Callable[[Any, np.ndarray], object]] = {
 KINDS: dict[str, dict[str, Any]] = {
     "CRF, pairs that occur": {"objective": "crf", "observed_only": True},
     "M3N, all pairs": {},
+    "M3N, pairs that occur": {"observed_only": True},
 }
 
 
@@ -50,9 +51,10 @@ def run(quick: bool = False) -> dict[str, Any]:
         shards = m3n.pack(many, many.labels, Path(folder) / "many", templates=CHUNKING)
         figures["packing"] = f"{time.perf_counter() - begin:.1f} s for {int(shards.positions.sum()):,} tokens"
         few = m3n.pack(once, once.labels, Path(folder) / "few", templates=CHUNKING)
-        for kind, settings in KINDS.items():
-            figures[f"pass, {kind}"] = _passes(many, shards, settings)
-            figures[f"to 1 %, {kind}"] = _trainings(once, few, settings)
+        for kind in list(KINDS)[:2]:
+            figures[f"pass, {kind}"] = _passes(many, shards, KINDS[kind])
+        for kind in list(KINDS)[::2]:
+            figures[f"to 1 %, {kind}"] = _trainings(once, few, KINDS[kind])
         figures["engine, ms per pass"] = {f"{count:,} weights": _engine(few, count) for count in WEIGHTS}
     return figures
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from m3n.cluster.channel import MEMORY, Channel, Failed
+from m3n.cluster.channel import MEMORY, Channel, Failed, sendable
 from m3n.cluster.workers import Workers
 from m3n.packed.threads import resolve
 from m3n.problem.engines import Engine, EngineLost
@@ -126,7 +126,7 @@ def serve(address: str) -> None:
                     else:
                         answer = getattr(workers, method)(*arguments)
                 except Exception as error:  # the run is who must know
-                    answer = Failed(error)
+                    answer = Failed(sendable(error))
                 channel.send(answer)
         except (EOFError, OSError):  # the run has ended
             pass

@@ -117,6 +117,20 @@ class Failed:
         self.error = error
 
 
+def sendable(error: Exception) -> Exception:
+    """The error, or its words if it does not survive being pickled.
+
+    Parameters
+    ----------
+    error : Exception
+        Any.
+    """
+    try:
+        return pickle.loads(pickle.dumps(error))
+    except Exception:  # of any kind: whoever wrote the class decides
+        return RuntimeError(f"{type(error).__name__}: {error}")
+
+
 def _starts(sizes: list[int]) -> list[int]:
     """Where buffers of these sizes begin, and where the last one ends."""
     return [0, *accumulate(size + -size % PAGE for size in sizes)]

@@ -20,7 +20,7 @@ import scipy.sparse
 
 import m3n
 from m3n import losses
-from m3n.cluster import Backend, resolve_backend
+from m3n.cluster import Backend, placed, resolve_backend
 from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
@@ -428,11 +428,12 @@ class Trained(Declared, ABC):
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
         start = Start(self.solver) if start is None else start
         saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
-        earlier = saved.load(problem) if saved else None
         with ExitStack() as stack:
+            there = stack.enter_context(placed(problem, self.backend if isinstance(problem, Problem) else None))
+            earlier = saved.load(there) if saved else None
             callbacks: list[Any] = [stack.enter_context(ProgressBar())] if self.verbose else []
             result = minimize(
-                problem,
+                there,
                 self.solver if earlier else start.solver,
                 tol=self.tol / scale,
                 rtol=self._relative(),
@@ -442,7 +443,6 @@ class Trained(Declared, ABC):
                 callbacks=[*callbacks, *([saved] if saved else [])],
                 start=None if earlier else start.start,
                 resume=earlier or start.resume,
-                backend=self.backend if isinstance(problem, Problem) else None,
             )
         if saved:
             saved.close(result)

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+import m3n
+
 from m3n.packed import Threads
 from m3n.problem import Objective, Sharded
 from m3n.solvers import Solver
@@ -38,6 +40,7 @@ PHRASES = {
     "shards": "for other shards",
     "lanes": "with sums of {} lanes, not {}",
     "solver": "for solver {}, not {}",
+    "version": "by m3n {}, not {}",
 }
 FOLLOWS = {"n": set(OBJECTS), "structure": {"cost"}, "gold": {"cost"}}  # differences that need no word of their own
 CHUNK = 1 << 18  # entries that are converted at a time
@@ -60,7 +63,7 @@ class Fingerprint:
         self._shown = {name: _describe(getattr(problem, name, None)) for name in NUMBERS}
         self._shown |= {"structure": problem.name, "features": str(problem.dim)}
         self._shown |= problem.identity if isinstance(problem, Sharded) else {}
-        self._shown["solver"] = _describe(solver)
+        self._shown |= {"solver": _describe(solver), "version": m3n.__version__}
 
     @cached_property
     def parts(self) -> dict[str, tuple[str, str]]:
