@@ -235,7 +235,7 @@ def test_what_goes_wrong_on_a_worker_is_raised_here(there):
     there.hard(np.zeros(there.dim))  # and it goes on
 
 
-def test_patience_has_an_end(cluster, monkeypatch):
+def test_patience_has_an_end(cluster):
     with placed(some_problem(), m3n.Ray(workers=1, deadline=20.0)) as there:
         there.engine.settings = m3n.Ray(deadline=0.2)
         with pytest.raises(EngineLost, match="hangs"):
@@ -264,12 +264,22 @@ def test_clusters_that_will_not_do(cluster, settings, match):
         pass
 
 
-def test_workers_that_find_no_room(there, monkeypatch):
+def test_workers_that_do_not_see_the_shards(cluster, tmp_path):
+    """As on a machine without the folder: the error is what the worker met."""
+    shards = m3n.pack([[["a"], ["b"]]] * 4, [["A", "B"]] * 4, tmp_path / "shards")
+    source, _ = m3n.SequenceTagger()._source(shards)
+    (tmp_path / "shards").rename(tmp_path / "elsewhere")
+    with pytest.raises((EngineLost, FileNotFoundError), match="there is no folder"):
+        m3n.Ray(workers=1).engine(lambda lanes: source, None)
+
+
+def test_workers_that_find_no_room(there, caplog):
     """Two processors are taken, four are left: whoever waits is told so, and not for ever."""
-    settings, match = m3n.Ray(workers=5), "workers have not started within 3 s; . processors of the cluster are free"
-    monkeypatch.setenv("M3N_WORKERS_START", "3")
-    with pytest.raises(EngineLost, match=match), placed(some_problem(), settings):
+    match = "workers have not started within 3 s, and . processors of the cluster are free"
+    settings = m3n.Ray(workers=5, start=3.0)
+    with caplog.at_level("INFO", "m3n"), pytest.raises(EngineLost, match=match), placed(some_problem(), settings):
         pass
+    assert "5 processors, and 4 are free: waiting for others to end" in caplog.text  # said by the process between
 
 
 def test_settings_are_checked():

@@ -83,10 +83,12 @@ class Ray(Backend):
     memory : float or None
         Bytes that open shards of a worker may hold; None takes half of the memory that is free there.
     folder : path or None
-        A folder that all workers see, for files of the run: what workers hold for a dual method, and the data of problems
-        that are in this process. None takes a temporary one, which serves on one machine.
+        A folder that all workers see, for files of the run: what workers hold for a dual method, and the data of
+        problems that are in this process. None takes a temporary one, which serves on one machine.
     deadline : float
         Seconds that workers may take for an answer.
+    start : float
+        Seconds within which all workers must have started: others may be using the processors.
     restarts : int
         How often a worker that died is started again.
     runtime_env : mapping or None
@@ -100,12 +102,13 @@ class Ray(Backend):
     memory: float | None = None
     folder: str | Path | None = None
     deadline: float = DEADLINE
+    start: float = 120.0
     restarts: int = 20
     runtime_env: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         at_least(1, workers=self.workers, threads=self.threads, lanes=self.lanes)
-        at_least(0, memory=self.memory, deadline=self.deadline, restarts=self.restarts)
+        at_least(0, memory=self.memory, deadline=self.deadline, start=self.start, restarts=self.restarts)
 
     def engine(self, make: Callable[[int], Source], n_jobs: int | None) -> Engine:
         from m3n.cluster.bridge import RayEngine

@@ -7,6 +7,7 @@ go on. When the run ends, however it does, the socket closes and so does this pr
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from m3n.cluster.channel import MEMORY, Channel, Failed, sendable
+from m3n.cluster.channel import MEMORY, Channel, Failed, Message, Said, sendable
 from m3n.cluster.workers import Workers
 from m3n.packed.threads import resolve
 from m3n.problem.engines import Engine, EngineLost
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Sum)
+log = logging.getLogger("m3n")
 START = 120.0  # seconds until the process has begun
 LONGER = 2.0  # than the deadline of answers: the process itself hangs
 
@@ -85,24 +87,29 @@ class RayEngine(Engine):
         with self._turn:
             try:
                 while self._owed:  # to whoever was interrupted while it waited
-                    self._answer()
+                    self._message()
                 self._channel.send((method, arguments))
                 self._owed = True
-                answer = self._answer()
+                message = self._message()
             except EngineLost:
                 raise
             except (EOFError, OSError) as error:
                 raise EngineLost("the cluster is gone, and with it the process that was connected to it") from error
+        answer = message.open()
         if isinstance(answer, Failed):
             raise answer.error
         return answer
 
-    def _answer(self) -> Any:
+    def _message(self) -> Message:
+        """The answer; what is said before it is logged."""
         if not self._channel.waits(LONGER * self.settings.deadline):
             raise EngineLost(f"the process that is connected to the cluster (pid {self._process.pid}) hangs")
-        answer = self._channel.receive()
+        message = self._channel.receive()
+        if isinstance(message, Said):
+            log.log(message.level, message.text)
+            return self._message()
         self._owed = False
-        return answer
+        return message
 
 
 def serve(address: str) -> None:
@@ -116,10 +123,14 @@ def serve(address: str) -> None:
     workers: Workers | None = None
     with Client(address) as connection:
         channel = Channel(connection, Path(address).parent, asks=False)
+        log.addHandler(Forwarding(channel))
+        log.setLevel(logging.INFO)
         try:
             while True:
-                method, arguments = channel.receive()
+                question = channel.receive()
+                assert isinstance(question, Message)  # a run says nothing
                 try:
+                    method, arguments = question.open()
                     if workers is None:
                         workers = Workers(*arguments)
                         answer: Any = workers.count
@@ -133,6 +144,24 @@ def serve(address: str) -> None:
         finally:
             if workers is not None:
                 workers.close()
+
+
+class Forwarding(logging.Handler):
+    """Hands messages on to the run.
+
+    Parameters
+    ----------
+    channel : Channel
+        Where to.
+    """
+
+    def __init__(self, channel: Channel):
+        super().__init__()
+        self.channel = channel
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a message."""
+        self.channel.say(Said(record.levelno, record.getMessage()))
 
 
 def _begun(folder: Path, deadline: float) -> tuple[subprocess.Popen[bytes], Channel]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,14 +78,21 @@ class Channel:
             self.connection.send([buffer.nbytes for buffer in buffers])
             self.connection.send_bytes(head)
 
-    def receive(self) -> Any:
-        """What was sent; its arrays can be written to."""
+    def say(self, said: Said) -> None:
+        """Send words that are no answer."""
+        with self._whole():
+            self.connection.send(said)
+
+    def receive(self) -> Message | Said:
+        """What was sent, to be opened, or what was said."""
         with self._whole():
             sizes = self.connection.recv()
+            if isinstance(sizes, Said):
+                return sizes
             starts, head = _starts(sizes), self.connection.recv_bytes()
             memory = self._theirs.of_size(starts[-1])
             buffers = [memory[start : start + size].copy() for start, size in zip(starts, sizes, strict=False)]
-        return pickle.loads(head, buffers=buffers)
+        return Message(head, buffers)
 
     def waits(self, seconds: float) -> bool:
         """Whether there is a message within so many seconds."""
@@ -102,6 +109,40 @@ class Channel:
         except BaseException:
             self.close()
             raise
+
+
+class Message(NamedTuple):
+    """A message that has arrived; what goes wrong with its content is no fault of the line.
+
+    Attributes
+    ----------
+    head : bytes
+        The pickle.
+    buffers : list of arrays
+        The memory of its arrays.
+    """
+
+    head: bytes
+    buffers: list[np.ndarray]
+
+    def open(self) -> Any:
+        """Its content; arrays can be written to."""
+        return pickle.loads(self.head, buffers=self.buffers)
+
+
+class Said(NamedTuple):
+    """What is to be logged at the other end, before the answer.
+
+    Attributes
+    ----------
+    level : int
+        As in ``logging``.
+    text : str
+        The message.
+    """
+
+    level: int
+    text: str
 
 
 class Failed:

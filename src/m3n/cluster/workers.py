@@ -36,7 +36,6 @@ A = TypeVar("A", bound=Sum)
 LOCAL = "local"
 SMALL = 1 << 16  # bytes: larger arrays are put into the object store, once for all workers
 TICK = 30.0  # seconds between two messages about who is waited for
-START = float(os.environ.get("M3N_WORKERS_START", 120.0))  # seconds within which workers start: there is room, or not
 REACH = 10.0  # seconds to find out whether anybody is at an address
 FEW = 4  # workers whose sums are added up here
 TRIES, PAUSE = 5, 3.0  # of a question to workers that cannot be reached for the moment, and seconds between them
@@ -155,8 +154,7 @@ class Workers:
 
     def _started_on(self) -> list[str]:
         """The nodes of all workers, as soon as they have started."""
-        within = min(self.settings.deadline, START)
-        return self._got(lambda: [worker.node.remote() for worker in self.actors], within)
+        return self._got(lambda: [worker.node.remote() for worker in self.actors], starting=True)
 
     def close(self) -> None:
         """Let them go, and the cluster too if it was started for them."""
@@ -206,55 +204,59 @@ class Workers:
         large = isinstance(argument, np.ndarray) and argument.nbytes > SMALL
         return self.ray.put(argument) if large else argument
 
-    def _got(self, ask: Callable[[], list[Any]], within: float | None = None) -> list[Any]:
+    def _got(self, ask: Callable[[], list[Any]], starting: bool = False) -> list[Any]:
         """The answers to a question, which is put again where workers could not be reached for the moment."""
         errors = self.ray.exceptions
         for _ in range(TRIES):
             try:
-                return self._waited(ask(), self.settings.deadline if within is None else within)
+                return self._waited(ask(), starting)
             except (errors.ActorUnavailableError, errors.ObjectLostError) as error:
-                log.warning("a worker cannot be reached for the moment, asking again: %s", _first_line(error))
+                log.warning("a worker cannot be reached for the moment, asking again: %s", _words(error))
                 time.sleep(PAUSE)
             except errors.RayTaskError as error:
                 raise _own(error) from None
             except EngineLost:
                 raise
             except (errors.RayError, ConnectionError) as error:
-                raise EngineLost(f"{_first_line(error)} (restarts={self.settings.restarts})") from error
+                raise EngineLost(f"{_words(error)} (restarts={self.settings.restarts})") from error
         raise EngineLost(f"workers could not be reached {TRIES} times in a row")
 
-    def _waited(self, answers: list[Any], within: float) -> list[Any]:
+    def _waited(self, answers: list[Any], starting: bool) -> list[Any]:
         """The answers, with a message now and then about how many are missing; not for ever."""
         begin, missing = time.monotonic(), answers
+        most = self.settings.start if starting else self.settings.deadline
         while missing:
-            left = begin + within - time.monotonic()
+            left = begin + most - time.monotonic()
             _, missing = self.ray.wait(missing, num_returns=len(missing), timeout=max(min(TICK, left), 0.0))
             if missing and left <= 0.0:
-                raise EngineLost(self._silence(len(missing), within))
+                raise EngineLost(self._silence(len(missing), starting))
             if missing:
-                log.info("%d workers have not answered for %.0f s", len(missing), time.monotonic() - begin)
+                waited = time.monotonic() - begin
+                log.info("%d of %d answers are missing for %.0f s now", len(missing), len(answers), waited)
         return self.ray.get(answers)
 
-    def _silence(self, missing: int, within: float) -> str:
-        if within < self.settings.deadline:
+    def _silence(self, missing: int, starting: bool) -> str:
+        if starting:
             return (
-                f"{missing} of {len(self.actors)} workers have not started within {within:.0f} s; {self._free()} "
-                "processors of the cluster are free: ask for fewer workers, or wait until others have ended"
+                f"{missing} of {len(self.actors)} workers have not started within {self.settings.start:g} s, and "
+                f"{self._free()} processors of the cluster are free: ask for fewer workers, or for a longer start="
             )
         return (
-            f"{missing} workers have not answered for {within:.0f} s; if passes take that long, take more workers or a "
-            "longer deadline"
+            f"{missing} workers have not answered within {self.settings.deadline:g} s; if passes take that long, take "
+            "more workers or a longer deadline="
         )
 
 
 def _own(error: Any) -> BaseException:
     """What went wrong on a worker, as it would have been raised here; an end of its lanes' shards too."""
     cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, Exception) else EngineLost(_first_line(error))
+    return cause if isinstance(cause, Exception) else EngineLost(_words(error))
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]
+def _words(error: BaseException) -> str:
+    """What an error says in one line: of those of Ray with a traceback, the last one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1 if any("Traceback" in line for line in lines) else 0] if lines else type(error).__name__
 
 
 def _imported() -> Any:
@@ -275,7 +277,7 @@ def _connect(ray: Any, address: str, processors: int) -> bool:
         _check_reachable(address)
         ray.init(address=address, **quiet)
     except (OSError, RuntimeError) as error:
-        raise EngineLost(f"there is no cluster at {address!r}: {_first_line(error)}") from None
+        raise EngineLost(f"there is no cluster at {address!r}: {_words(error)}") from None
     return False
 
 

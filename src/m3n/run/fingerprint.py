@@ -20,7 +20,6 @@ import numpy as np
 import scipy.sparse
 
 import m3n
-
 from m3n.packed import Threads
 from m3n.problem import Objective, Sharded
 from m3n.solvers import Solver
