@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent
 
 NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
-    "GraphLabeler", "HMMAligner", "MissingOracle", "MultilabelClassifier",
-    "Path", "PathPoint", "Problem", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
+    "EngineLost", "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier",
+    "Path", "PathPoint", "Problem", "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
     "SaddleStatus", "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner",
     "WrongObjective",
     "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars",
@@ -157,6 +157,7 @@ def blocks(path):
         "docs/losses.md",
         "docs/migration.md",
         "docs/objectives.md",
+        "docs/scale.md",
         "docs/shards.md",
         "docs/slack.md",
         "docs/start.md",
