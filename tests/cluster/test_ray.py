@@ -106,20 +106,15 @@ def test_batch_solvers_run_as_they_are(there, solver):
     assert [r.passes for r in one.trace] == [r.passes for r in other.trace]
 
 
-def test_a_problem_goes_to_workers_and_back(cluster):
-    problem = some_problem(temperature=1.0)
-    there = minimize(problem, LBFGS(), tol=1e-6, backend=m3n.Ray(workers=2))
-    here = minimize(on_threads(problem, 2), LBFGS(), tol=1e-6)
-    np.testing.assert_array_equal(there.w, here.w)
-    assert there.certificate.primal == pytest.approx(problem.primal(there.w), abs=1e-12)
-
-
 def test_paths_keep_their_workers(cluster):
+    """A problem of this process goes to workers and back."""
     problem = some_problem(temperature=1.0)
     there = m3n.path(problem, [0.1, 0.01], LBFGS(), tol=1e-6, backend=m3n.Ray(workers=2))
     here = m3n.path(on_threads(problem, 2), [0.1, 0.01], LBFGS(), tol=1e-6)
     for one, other in zip(there, here, strict=True):
         np.testing.assert_array_equal(one.w, other.w)
+        assert one.certificate == other.certificate
+        assert one.certificate.primal == pytest.approx(problem.with_lam(one.lam).primal(one.w), abs=1e-12)
 
 
 def test_estimators_and_structures_of_users(cluster):
@@ -235,13 +230,13 @@ def test_what_goes_wrong_on_a_worker_is_raised_here(there):
     there.hard(np.zeros(there.dim))  # and it goes on
 
 
-def test_patience_has_an_end(cluster):
-    with placed(some_problem(), m3n.Ray(workers=1, deadline=20.0)) as there:
-        there.engine.settings = m3n.Ray(deadline=0.2)
-        with pytest.raises(EngineLost, match="hangs"):
-            there.engine.run(nap, 1.0)
-        there.engine.settings = m3n.Ray()
-        assert there.engine.run(process_of)  # the late answer was not taken for this one
+def test_patience_has_an_end(there):
+    engine = there.engine
+    engine.settings = m3n.Ray(deadline=0.2)
+    with pytest.raises(EngineLost, match="hangs"):
+        engine.run(nap, 0.3)
+    engine.settings = m3n.Ray()
+    assert engine.run(process_of)  # the late answer was not taken for this one
 
 
 def test_an_interrupted_wait_leaves_nothing_behind(there):
