@@ -98,7 +98,7 @@ def test_the_dual_point_of_rounded_potentials_is_exact(random):
     point = state.memory.point
     assert point.potentials.dtype == np.float32
     before = point.marginals.copy(), point.entropies.copy()
-    np.testing.assert_allclose(filled(problem, point), state.w, atol=1e-12)
+    np.testing.assert_allclose(filled(problem, point, problem.lam), state.w, atol=1e-12)
     np.testing.assert_allclose(point.marginals, before[0], atol=1e-14)
     np.testing.assert_allclose(point.entropies, before[1], atol=1e-12)
 

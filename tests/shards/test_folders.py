@@ -208,7 +208,7 @@ def test_damage_at_a_url_is_refused_by_its_name(tmp_path, fsspec):
 
 def test_urls_need_fsspec(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ImportError, match=r"needs fsspec to be read: pip install 'm3n\[cluster\]'"):
+    with pytest.raises(ImportError, match=r"needs fsspec to be read: pip install 'm3n\[ray\]'"):
         m3n.Shards("s3://bucket/packed")
 
 

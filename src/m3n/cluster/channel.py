@@ -63,7 +63,7 @@ class Channel:
     """
 
     def __init__(self, connection: Connection, folder: Path, *, asks: bool):
-        self.connection = connection
+        self.connection, self.asks = connection, asks
         self._mine, self._theirs = (Shared(folder / name) for name in (ENDS if asks else ENDS[::-1]))
 
     def send(self, thing: Any) -> None:
@@ -91,7 +91,8 @@ class Channel:
                 return sizes
             starts, head = _starts(sizes), self.connection.recv_bytes()
             memory = self._theirs.of_size(starts[-1])
-            buffers = [memory[start : start + size].copy() for start, size in zip(starts, sizes, strict=False)]
+            views = [memory[start : start + size] for start, size in zip(starts, sizes, strict=False)]
+            buffers = [view.copy() for view in views] if self.asks else views  # questions are over before the next one
         return Message(head, buffers)
 
     def waits(self, seconds: float) -> bool:

@@ -271,7 +271,8 @@ def _connect(ray: Any, address: str, processors: int) -> bool:
     """Connect to a cluster; whether one was started for this run alone."""
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address == LOCAL:
-        ray.init(address=LOCAL, num_cpus=processors + 1, include_dashboard=False, **quiet)
+        own = {"worker_niceness": 0}  # this machine is there for them
+        ray.init(address=LOCAL, num_cpus=processors + 1, include_dashboard=False, _system_config=own, **quiet)
         return True
     try:
         _check_reachable(address)

@@ -120,8 +120,9 @@ class Observed(InPlace):
     def add_adjoint(self, parts: Parts, scale: float, out: np.ndarray, threads: Threads = SERIAL) -> None:
         flat, lanes = self._flat(parts[0]), threads.lanes(self.pointers)
         if len(lanes) == 1:
+            padding = out[self._padding]
             add_adjoint(*lanes[0], *self._entries, flat, scale, out)
-            out[self._padding] = 0.0
+            out[self._padding] = padding
             return
 
         def lane(low: int, high: int) -> np.ndarray:

@@ -98,6 +98,7 @@ def _stopped(status: Status | None) -> str:
         Status.INTERRUPTED: "because it was interrupted",
         Status.STALLED: "because no further progress was possible",
         Status.CALLBACK: "because a callback asked for it",
+        Status.LOST: "because workers were lost",
     }[status]
     return f"Training stopped early, {why}, with a certified gap of"
 
