@@ -12,6 +12,7 @@ import m3n
 from m3n import EngineLost, Problem, minimize
 from m3n.checkpoint import Checkpoint
 from m3n.cluster import placed
+from m3n.cluster.workers import lent
 from m3n.features import Dense, chain_features
 from m3n.problem.engines import ThreadEngine
 from m3n.problem.lanes import Lane
@@ -93,6 +94,15 @@ def test_answers_have_the_bits_of_threads(there, random):
 
 def shape_of(lane: Lane, array):
     return len(array), array.flags.writeable
+
+
+def test_arrays_are_lent_without_a_copy():
+    given = np.arange(3.0)
+    given.flags.writeable = False
+    (own, number), memory = lent([given, 4]), given.ctypes.data
+    assert own.flags.writeable and own.ctypes.data == memory and number == 4
+    del given
+    np.testing.assert_array_equal(own, [0.0, 1.0, 2.0])  # its memory is still there
 
 
 @pytest.mark.parametrize(

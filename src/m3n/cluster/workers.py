@@ -76,20 +76,43 @@ class Worker:
 
     def run(self, function: Callable[..., T], each: Sequence[Any] | None, *arguments: Any) -> list[T]:
         """The answers for its lanes."""
-        return self.crew.run(function, _writable(arguments), each)
+        return self.crew.run(function, lent(arguments), each)
 
     def sums(self, function: Callable[..., A], each: Sequence[Any] | None, *arguments: Any) -> dict[Node, A]:
         """The answers for its lanes, added up as far as they lead."""
-        return self.crew.sums(function, _writable(arguments), each, self.lanes)
+        return self.crew.sums(function, lent(arguments), each, self.lanes)
 
     def joined(self, *known: dict[Node, A]) -> dict[Node, A]:
         """Sums of several workers, added up as far as they lead."""
         return climbed({place: found for each in known for place, found in each.items()}, self.lanes)
 
 
-def _writable(arguments: Sequence[Any]) -> list[Any]:
-    """Arrays of the object store are read-only, and compiled code would be compiled for that once more."""
-    return [a.copy() if isinstance(a, np.ndarray) and not a.flags.writeable else a for a in arguments]
+class Lent:
+    """The memory of an array of the object store, for arrays that could be written to.
+
+    Nobody does: arguments are lent to all lanes at once. Compiled code would be compiled once more for arrays that
+    cannot be written to, and a copy of all weights would cost a tenth of a pass.
+
+    Parameters
+    ----------
+    array : array
+        It; it stays there as long as any view of this memory.
+    """
+
+    def __init__(self, array: np.ndarray):
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def lent(arguments: Sequence[Any]) -> list[Any]:
+    """Arguments for the time of a call.
+
+    Parameters
+    ----------
+    arguments : sequence
+        Anything; arrays may be read-only.
+    """
+    return [np.asarray(Lent(a)) if isinstance(a, np.ndarray) and not a.flags.writeable else a for a in arguments]
 
 
 def _warm(lane: Lane) -> None:

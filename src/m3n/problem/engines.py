@@ -1,7 +1,7 @@
 """Who works for the lanes: threads of this process. ``m3n.cluster`` has workers of a Ray cluster.
 
 An engine calls functions of modules, ``function(lane, *arguments)``, for every lane, and returns the answers in their
-order, or their sum in the order of the tree (``sources.climbed``).
+order, or their sum in the order of the tree (``sources.climbed``). Arguments are lent for the time of the call.
 """
 
 from __future__ import annotations
