@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
-from m3n.packed.ragged import numbers
 from m3n.problem import Sharded
 from m3n.problem.holdings import Holdings
 from m3n.problem.lanes import Lane
@@ -34,8 +33,8 @@ from m3n.solvers.forms import Weights, require
 from m3n.solvers.workers import alone
 
 SAVED = ("potentials", "marginals", "entropies", "losses", "eta", "kappa", "joint")
-TAKEN_BACK = ("potentials", "marginals", "entropies", "losses")
 ROUNDS = (2, 64)  # of a pass; with one, visits of a lane know nothing of the others for a whole pass
+SHARE = 0.5  # of what lanes look at, in a pass, may be shipped
 ROUNDING = 1e-13  # of D: a round that changes nothing any more does not lower it
 
 
@@ -55,7 +54,27 @@ class Old(NamedTuple):
     """The dual point of some examples before a round."""
 
     examples: np.ndarray
-    arrays: dict[str, np.ndarray]
+    parts: list[slice]  # where those of every example stand
+    potentials: np.ndarray
+    marginals: np.ndarray
+    entropies: np.ndarray
+    losses: np.ndarray
+
+    @classmethod
+    def of(cls, point: Ascent, examples: np.ndarray) -> Old:
+        """Copies."""
+        parts = [slice(low, high) for low, high in point.starts[examples[:, None] + [0, 1]].tolist()]
+        return cls(
+            examples, parts, _joined(point.potentials, parts), _joined(point.marginals, parts),
+            point.entropies[examples], point.losses[examples],
+        )  # fmt: skip
+
+    def put_back(self, point: Ascent) -> None:
+        """Undo what came after."""
+        point.entropies[self.examples], point.losses[self.examples] = self.entropies, self.losses
+        edges = np.cumsum([0, *(part.stop - part.start for part in self.parts)])
+        for part, low, high in zip(self.parts, edges[:-1], edges[1:], strict=True):
+            point.potentials[part], point.marginals[part] = self.potentials[low:high], self.marginals[low:high]
 
 
 class Points:
@@ -94,7 +113,7 @@ def ascend(lane: Lane, points: Points, u: np.ndarray, way: Round) -> Change:
     orders = list(shared_out(own, np.array_split(order, way.rounds)[way.number]))
     points.old = []
     if way.wary:
-        points.old = [_old(point, chosen) for point, chosen in zip(points.points, orders, strict=True)]
+        points.old = [Old.of(point, chosen) for point, chosen in zip(points.points, orders, strict=True)]
     w, calls = own[0].blocks.vectors(len(u), 2)[0], 0
     w[:] = u
     for part, point, chosen in zip(own, points.points, orders, strict=True):
@@ -105,9 +124,7 @@ def ascend(lane: Lane, points: Points, u: np.ndarray, way: Round) -> Change:
 def take_back(lane: Lane, points: Points) -> float:
     """Undo the last round; the offset."""
     for point, old in zip(points.points, points.old, strict=True):
-        places = _places(point, old.examples)
-        for name, array in old.arrays.items():
-            getattr(point, name)[places[name]] = array
+        old.put_back(point)
     points.old = []
     return _offset(sections(lane), points)
 
@@ -226,7 +243,7 @@ def _state(held: HeldPoints, change: Change) -> LanesAscentState:
     lanes = problem.engine.lanes
     return LanesAscentState(
         w=change.vector, offset=change.offset, lam=problem.lam, held=held, sigma=max(1.0, lanes / 2),
-        rounds=rounds_of(problem, 1.0, *ROUNDS), calls=held.calls,
+        rounds=rounds_of(problem, SHARE, *ROUNDS), calls=held.calls,
     )  # fmt: skip
 
 
@@ -252,15 +269,9 @@ def _offset(own: list[Section], points: Points) -> float:
     return sum(part.share * offset_of(part, point) for part, point in zip(own, points.points, strict=True))
 
 
-def _old(point: Ascent, examples: np.ndarray) -> Old:
-    places = _places(point, examples)
-    return Old(examples, {name: getattr(point, name)[places[name]] for name in TAKEN_BACK})
-
-
-def _places(point: Ascent, examples: np.ndarray) -> dict[str, np.ndarray]:
-    """Where the numbers of examples stand."""
-    parts = numbers(point.starts[examples], np.diff(point.starts)[examples])
-    return {"potentials": parts, "marginals": parts, "entropies": examples, "losses": examples}
+def _joined(numbers: np.ndarray, parts: list[slice]) -> np.ndarray:
+    """Copies of ranges, one after another; quicker than one by one."""
+    return np.concatenate([numbers[part] for part in parts]) if parts else numbers[:0]
 
 
 def _check(part: Section, point: Ascent) -> None:
