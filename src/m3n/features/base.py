@@ -103,11 +103,14 @@ class FeatureMap(ABC):
         Shapes of the part arrays it fills; the structure's must agree.
     light : bool
         Whether ``select`` makes no copies for a range of rows.
+    fixed_work : int
+        Numbers that scores and adjoint touch however few the rows are: a pass in pieces takes pieces that are larger.
     """
 
     dim: int
     shapes: tuple[tuple[int, ...], ...]
     light: bool = False
+    fixed_work: int = 0
 
     @abstractmethod
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:

@@ -41,7 +41,7 @@ class Dense(FeatureMap):
             raise ValueError(f"X must be a 2-D array (rows, attributes), got shape {self.X.shape}")
         self.labels = label_shape(labels)
         self.width = int(np.prod(self.labels))
-        self.dim = self.X.shape[1] * self.width
+        self.dim = self.fixed_work = self.X.shape[1] * self.width
         self.shapes = ((len(self.X), *self.labels),)
 
     def scores(self, w: np.ndarray, out: Parts, threads: Threads = SERIAL) -> Parts:
@@ -131,6 +131,8 @@ class Sparse(InPlace):
 
     def _columns(self, threads: Threads) -> np.ndarray:
         """Where the entries of every row begin that belong to a thread's range of columns, and end; found once."""
+        if threads.count == 1:
+            return np.stack([self.X.indptr[:-1], self.X.indptr[1:]])
         if threads.count not in self._starts:
             columns = self.X.shape[1]
             work = np.bincount(self.X.indices, minlength=columns) + 1  # an attribute costs something by itself
@@ -289,6 +291,11 @@ class Stack(InPlace):
     def light(self) -> bool:  # type: ignore[override]
         """Whether all of the maps are."""
         return all(m.light for m in self.maps)
+
+    @property
+    def fixed_work(self) -> int:  # type: ignore[override]
+        """That of all maps."""
+        return sum(m.fixed_work for m in self.maps)
 
     @property
     def array(self) -> np.ndarray | None:

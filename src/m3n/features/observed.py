@@ -106,6 +106,7 @@ class Observed(InPlace):
         self.columns[self._weight] = self.pairs.indices
         self.alive = self.columns >= 0
         self._padding = np.flatnonzero(~self.alive)
+        self.fixed_work = 3 * len(self._padding)
         last = (begins + counts - 1)[~wide & (counts > 0)]
         self.columns[last] = ~self.columns[last]  # lists end there
         return begins

@@ -106,6 +106,11 @@ class Scaled(Wrapped):
         return self.factor * v
 
     @property
+    def fixed_work(self) -> int:  # type: ignore[override]
+        """That of the map."""
+        return self.map.fixed_work
+
+    @property
     def light(self) -> bool:  # type: ignore[override]
         """Whether the map is."""
         return self.map.light

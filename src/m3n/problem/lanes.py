@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from m3n.packed.memory import Scratch
 from m3n.packed.ragged import batches
 from m3n.problem.passes import Answer, ThreadedPass
 from m3n.problem.sources import Source, Stretch
 
 PIECE = 1 << 20  # scores of a piece, 8 MB
 HEAVY = 1 << 23  # the same where pieces cost copies
+SHARE = 8  # scores for every number that a piece touches anyway
 
 
 class Open:
@@ -68,7 +70,7 @@ class Lane:
         self.source, self.stretches, self.number = source, stretches, number
         self.n = sum(stretch.high - stretch.low for stretch in stretches)
         self.kept: dict[str, Any] = {}
-        self._open = Open(source, memory)
+        self._open, self._scratch = Open(source, memory), Scratch()
 
     def hard(self, w: np.ndarray, loss_scale: float = 1.0, chosen: np.ndarray | None = None) -> Answer:
         """Max-oracle on the examples of the lane, or some of them, summed up."""
@@ -90,7 +92,7 @@ class Lane:
 
     def value(self, w: np.ndarray, chosen: np.ndarray | None = None) -> float:
         """What the examples add to the value of a pass."""
-        return sum(part.value(w) for part in (self.passes() if chosen is None else self._pieces(chosen)))
+        return sum(float(piece.margins(w).sum()) for piece in self._pieces(chosen)) / self.source.n
 
     def outputs(
         self, w: np.ndarray, chosen: np.ndarray | None = None
@@ -124,8 +126,9 @@ class Lane:
             if not light and len(wanted) == whole.n:
                 yield whole
                 continue
-            for one, end in batches(_sizes(whole)[wanted], PIECE if light else HEAVY):
-                yield whole.over(wanted[one:end]) if end - one < whole.n else whole
+            most = max(PIECE, SHARE * whole.features.fixed_work) if light else HEAVY
+            for one, end in batches(_sizes(whole)[wanted], most):
+                yield whole.over(wanted[one:end], self._scratch) if end - one < whole.n else whole
 
 
 def _sizes(whole: ThreadedPass) -> np.ndarray:

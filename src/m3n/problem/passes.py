@@ -16,6 +16,7 @@ import numpy as np
 from m3n.features.base import FeatureMap
 from m3n.losses.base import Cost
 from m3n.packed import Threads
+from m3n.packed.memory import Scratch
 from m3n.packed.ragged import batches
 from m3n.structures.base import Examples, Parts, Structure
 
@@ -140,14 +141,17 @@ class ThreadedPass:
         """Those of the structure."""
         return self.structure.oracles
 
-    def over(self, examples: Examples) -> ThreadedPass:
-        """The same over some examples, with a buffer of its own."""
+    def over(self, examples: Examples, memory: Scratch | None = None) -> ThreadedPass:
+        """The same over some examples, with a buffer of its own, or one that serves until the memory is used again."""
         structure, rows = self.structure.select(examples)
-        return replace(
+        part = replace(
             self, structure=structure, features=self.features.select(rows), cost=self.cost.select(rows, examples),
             gold=self.gold[self.structure.entries_of(examples)],
             weights=None if self.weights is None else self.weights[examples],
         )  # fmt: skip
+        if memory is not None:
+            part.buffer = memory.arrays(structure.shapes)
+        return part
 
     def hard(self, w: np.ndarray, loss_scale: float = 1.0) -> Answer:
         """Max-oracle, summed up."""
@@ -189,8 +193,10 @@ class ThreadedPass:
 
         Without sums over the examples no buffer for all of them is needed: they come a part at a time.
         """
-        cuts = self._cuts()
-        return np.concatenate([self.over(np.arange(*cut))._values(w) for cut in cuts]) if cuts else self._values(w)
+        cuts, memory = self._cuts(), Scratch()
+        if not cuts:
+            return self._values(w)
+        return np.concatenate([self.over(np.arange(*cut), memory)._values(w) for cut in cuts])
 
     def _cuts(self) -> list[tuple[int, int]]:
         """Ranges of examples of which each has a small buffer; none if that saves nothing or costs copies."""
