@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -238,6 +241,25 @@ def test_what_goes_wrong_on_a_worker_is_raised_here(there):
     with pytest.raises(FloatingPointError, match="the weights contain NaN"):
         there.hard(np.full(there.dim, np.nan))
     there.hard(np.zeros(there.dim))  # and it goes on
+
+
+def test_memory_is_given_back_when_the_run_is_killed(cluster):
+    """The process between notices, and removes the files that both have mapped."""
+    program = (
+        "import m3n, time\n"
+        "from tests.cluster.test_ray import some_problem\n"
+        f"with m3n.cluster.placed(some_problem(), m3n.Ray(address={cluster!r}, workers=1)) as problem:\n"
+        "    print(problem.engine._hung_up.peek()[2][0], flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as run:
+        folder = Path(run.stdout.readline().strip())
+        assert folder.is_dir()
+        run.kill()
+    end = time.monotonic() + 20.0
+    while folder.exists() and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not folder.exists()
 
 
 def test_patience_has_an_end(there):

@@ -1,5 +1,6 @@
 """Passes over lanes of shards: the same sums as in one piece, and the same bits whoever makes them."""
 
+import pickle
 from functools import partial
 
 import numpy as np
@@ -174,6 +175,16 @@ def test_files_are_gone_afterwards():
     with ThreadEngine(source, 1, 2):
         pass
     assert not source.folder.exists()
+
+
+def test_files_are_gone_with_whoever_made_them_and_not_with_copies():
+    source = Spooled(whole_problem(), 2)
+    folder, copy = source.folder, pickle.loads(pickle.dumps(source))
+    assert copy.folder == folder and copy.open(0).structure.n
+    del copy
+    assert folder.is_dir()
+    del source
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("lanes", range(1, 10))

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Client, Listener
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from m3n.cluster.channel import MEMORY, Channel, Failed, Message, Said, sendable
 from m3n.cluster.workers import Workers
+from m3n.io.folders import temporary_folder
 from m3n.packed.threads import resolve
 from m3n.problem.engines import Engine, EngineLost
 from m3n.problem.sources import Source, Sum, cut
@@ -50,15 +50,14 @@ class RayEngine(Engine):
 
     def __init__(self, make: Callable[[int], Source], settings: Ray, n_jobs: int | None = None):
         self.settings, self._turn, self._owed = settings, Lock(), False
-        self._folder = Path(tempfile.mkdtemp(prefix="m3n-", dir=MEMORY if MEMORY.is_dir() else None))
-        self._process, self._channel = _begun(self._folder, settings.deadline)
+        self.inside = settings.folder
+        folder, self._hung_up = temporary_folder(self, MEMORY if MEMORY.is_dir() else None)
+        self._process, self._channel = _begun(folder, settings.deadline)
         try:
             count = self._ask("connect", settings, _connected(), resolve(n_jobs))
             lanes = settings.lanes or count * settings.threads
             self.source = make(lanes)
             self.stretches = cut(self.source, lanes)
-            if settings.folder is not None:
-                self.scratch = Path(tempfile.mkdtemp(prefix="m3n-", dir=settings.folder))
             self._ask("start", self.source, self.stretches)
         except BaseException:
             self.close()
@@ -77,9 +76,7 @@ class RayEngine(Engine):
             self._process.wait(START)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        if self.settings.folder is not None and "scratch" in vars(self):
-            shutil.rmtree(self.scratch, ignore_errors=True)
+        self._hung_up()
         if hasattr(self, "source"):
             super().close()
 
@@ -142,6 +139,7 @@ def serve(address: str) -> None:
         except (EOFError, OSError):  # the run has ended
             pass
         finally:
+            shutil.rmtree(Path(address).parent, ignore_errors=True)  # memory, which a run that was killed leaves behind
             if workers is not None:
                 workers.close()
 

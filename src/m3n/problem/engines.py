@@ -7,16 +7,14 @@ order, or their sum in the order of the tree (``sources.climbed``). Arguments ar
 from __future__ import annotations
 
 import os
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Concatenate, Self, TypeVar
-from weakref import finalize
 
+from m3n.io.folders import temporary_folder
 from m3n.packed.memory import free_memory
 from m3n.packed.threads import resolve
 from m3n.problem.lanes import Lane
@@ -41,16 +39,18 @@ class Engine(ABC):
     stretches : list of lists of Stretch
         The examples of every lane.
     scratch : path
-        A folder for files of a run, which every worker should see; a temporary one, unless it is set.
+        A folder for files of a run, which every worker should see.
+    inside : path or None
+        Where that is made; None takes the usual place for temporary files.
     """
 
     source: Source
     stretches: list[list[Stretch]]
+    inside: str | Path | None = None
 
     @cached_property
     def scratch(self) -> Path:
-        folder = Path(mkdtemp(prefix="m3n-"))
-        self._removed = finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        folder, self._removed = temporary_folder(self, self.inside)
         return folder
 
     @property

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import mmap
 import pickle
-import shutil
 import struct
-import tempfile
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from m3n.io.folders import temporary_folder
 from m3n.packed.ragged import batches
 from m3n.problem.problem import Problem
 from m3n.problem.sources import Data, Source
@@ -50,7 +49,7 @@ class Spooled(Source):
         self.dim, self.weight_sum, self.temperature = problem.dim, problem.weight_sum, problem.temperature
         self.rescale, self.name, self.relaxed = problem.rescale, problem.name, problem.relaxed
         self.oracles = problem.whole.oracles
-        self.folder = Path(tempfile.mkdtemp(prefix="m3n-", dir=folder))
+        self.folder, self._removed = temporary_folder(self, folder)
         scores = problem.structure.layout.lengths.sum(axis=0)
         ends = np.cumsum(scores)
         cuts = np.searchsorted(ends, ends[-1] * np.arange(1, lanes) / lanes) + 1
@@ -75,7 +74,11 @@ class Spooled(Source):
 
     def close(self) -> None:
         """Remove the files."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._removed()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What workers are told: the files are not theirs."""
+        return {name: value for name, value in vars(self).items() if name != "_removed"}
 
     def _path(self, shard: int) -> Path:
         return self.folder / f"shard-{shard:05d}"
