@@ -132,6 +132,16 @@ def test_weak_duality_at_every_state(solver, problem, known):
         state = solver.step(problem, state)
 
 
+def test_the_optimum_is_within_the_radius(solver, problem):
+    """The weights of a tight run stand for the optimum; they are as near to it as their own radius says."""
+    optimum = minimize(problem, "auto", tol=1e-11, max_passes=3000)
+    for tol in (0.3, 1e-2):
+        result = minimize(problem, solver, tol=tol, max_passes=300)
+        plain = np.sqrt(2.0 * result.certificate.gap / problem.lam) if problem.lam else np.inf
+        assert result.radius <= plain * (1.0 + 1e-12)
+        assert np.linalg.norm(result.w - optimum.w) <= result.radius + optimum.radius
+
+
 def test_same_seed_same_result(solver, problem):
     first, second = (minimize(problem, solver, tol=0.0, max_passes=25) for _ in range(2))
     np.testing.assert_array_equal(first.w, second.w)

@@ -71,10 +71,12 @@ DEFAULTS = {
 def described(estimator: Trained) -> dict[str, Any]:
     """Parameters, labels and how training went, as JSON; an imported model was trained elsewhere."""
     certificate, status = estimator.certificate_, estimator.status_
+    radius = vars(estimator).get("radius_")
     return {
         "params": described_params(estimator),
         "classes": estimator.classes_.tolist(),
         "lam": estimator.lam_,
+        "radius": radius if radius is not None and np.isfinite(radius) else None,
         "certificate": None if certificate is None else dataclasses.asdict(certificate),
         "status": None if status is None else str(status),
         "trace": [dataclasses.asdict(record) for record in estimator.trace_],
@@ -103,6 +105,7 @@ def restored_history(meta: dict[str, Any]) -> dict[str, Any]:
         "status_": None if status is None else Status(status),
         "trace_": [Record(**record) for record in meta["trace"]],
         "origin_": meta.get("origin", {}),
+        "radius_": meta.get("radius"),  # files once had none
     }
 
 

@@ -34,8 +34,9 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
+from m3n.estimators.final import Ball, FinalPredictions, gathered
 from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
-from m3n.estimators.kernel_scores import KernelSettings
+from m3n.estimators.kernel_scores import KernelSettings, Support
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.packed_inputs import PackedInputs
@@ -253,6 +254,46 @@ class SequenceTagger(SequenceModel, Calibrated):
         ask = partial(Scored.split_marginals, temperature=self._warmth(temperature))
         return self._each(X, fixed, ask, self._no_marginals)
 
+    def certify(self, X: Any) -> FinalPredictions:
+        """Which predictions are proven to be those of the exact optimum.
+
+        Training stops at a gap, so the weights are not quite the best ones. A label is final if the best ones predict
+        it, too: more passes would change nothing. What is not final may change or not. The smaller the gap, the more
+        is final.
+
+        Parameters
+        ----------
+        X : sequences
+            As in ``fit``.
+
+        Returns
+        -------
+        FinalPredictions
+            The labels, and for every position whether its label is final; ``print`` shows the share.
+        """
+        self._check_fitted()
+        ball, inputs = self._ball(), self.reader_.read(X)
+        return gathered(self._proven(ball, inputs), inputs.lengths, ball.radius)
+
+    def _proven(self, ball: Ball, inputs: Inputs) -> Iterator[tuple[Scored, np.ndarray, np.ndarray]]:
+        for piece, given, numbers in self._parts(inputs, None):
+            scored = self._scores_of(piece, given, numbers)
+            yield scored, *ball.final(scored, piece)
+
+    def _ball(self) -> Ball:
+        """Where the optimum is."""
+        model = None if self._linear else self.kernel_model_
+        if isinstance(model, Support) and model.function is None:
+            raise ValueError("nothing can be proven with kernel='precomputed': k(x, x) of new inputs is not known")
+        observed = self._linear and scipy.sparse.issparse(self.coef_) and not self.l1  # zeros are left out with l1
+        pattern = scipy.sparse.csr_array(self.coef_, copy=True) if observed else None
+        if pattern is not None:
+            pattern.data = np.ones(pattern.nnz)
+        return Ball(
+            self._known_radius(), len(self.classes_), resolve_strengths(self.strengths, GROUPS), self.boundaries,
+            pattern, model,
+        )  # fmt: skip
+
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
         """Why one sequence has its labels: the contributions of attributes and transitions to their score.
 
@@ -436,12 +477,18 @@ class SequenceTagger(SequenceModel, Calibrated):
 
     def _scored(self, inputs: Inputs, given: np.ndarray | None) -> Iterator[Scored]:
         """Sequences with their scores, as many at a time as memory should hold."""
+        return (self._scores_of(*part) for part in self._parts(inputs, given))
+
+    def _parts(
+        self, inputs: Inputs, given: np.ndarray | None
+    ) -> Iterator[tuple[Inputs, np.ndarray | None, np.ndarray]]:
+        """Sequences that are not empty, as many at a time as memory should hold; what is given; their numbers."""
         numbers, inputs = np.flatnonzero(inputs.lengths), inputs.occupied()
         width = len(self.classes_) ** (1 if self.edge_coef_ is None else 2)
         ends = np.concatenate([[0], np.cumsum(inputs.lengths)])
         for low, high in _pieces(inputs.lengths, max(MOST_SCORES // width, 1)):
             fixed = None if given is None else given[ends[low] : ends[high]]
-            yield self._scores_of(inputs.between(low, high), fixed, numbers[low:high])
+            yield inputs.between(low, high), fixed, numbers[low:high]
 
     def _scores_of(self, inputs: Inputs, given: np.ndarray | None, numbers: np.ndarray) -> Scored:
         """The scores of some sequences, which have these numbers among all."""

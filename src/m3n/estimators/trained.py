@@ -43,6 +43,7 @@ from m3n.run.callbacks import ProgressBar
 from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
+from m3n.run.radius import plain_radius
 from m3n.shards import Shards
 from m3n.solvers import Solver, resolve_solver
 from m3n.solvers.base import seed_of
@@ -157,6 +158,8 @@ class Trained(Declared, ABC):
         The solver that was used.
     reason_ : str
         Why ``solver="auto"`` chose it, and how a warm start began.
+    radius_ : float
+        The optimal weights are at most so far from those of the model, in the norm of the regulariser.
     lam_ : float
         The regularisation that was used.
     n_features_in_ : int
@@ -201,6 +204,7 @@ class Trained(Declared, ABC):
     status_: Status = learnt()
     solver_: Solver[Any] = learnt()
     reason_: str = learnt()
+    radius_: float = learnt()
     origin_: dict[str, str] = learnt()
 
     _form: ClassVar[Form] = SEQUENCES
@@ -479,6 +483,16 @@ class Trained(Declared, ABC):
         """Whether attributes have weights; a kernel compares inputs instead."""
         return "coef_" in vars(self)
 
+    def _known_radius(self) -> float:
+        """How far the optimum can be from the weights; refused where nothing is known."""
+        if self.certificate_ is None:
+            raise ValueError("another programme has trained this model: there is no certificate, and nothing is proven")
+        known = vars(self).get("radius_")
+        radius = plain_radius(self.certificate_, self.lam_) if known is None else known
+        if not np.isfinite(radius):
+            raise ValueError(f"nothing can be proven with lam={self.lam_:g}: the optimum may be anywhere")
+        return radius
+
     def _attribute_scores(self, matrix: Matrix, threads: Threads) -> np.ndarray:
         """Scores of all labels at all rows."""
         if not self._linear:
@@ -495,6 +509,7 @@ def history(result: Result) -> dict[str, Any]:
         "status_": result.status,
         "solver_": result.solver,
         "reason_": result.reason,
+        "radius_": result.radius,
         "origin_": {"m3n": m3n.__version__, "solver": type(result.solver).__name__},  # goes into model files
     }
 

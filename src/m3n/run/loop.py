@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ from m3n.problem import EngineLost, Objective
 from m3n.run.certificate import Certificate, Record
 from m3n.run.fingerprint import Fingerprint
 from m3n.run.memory import check_memory
+from m3n.run.radius import plain_radius, radius_around
 from m3n.run.steps import Interrupt, repeat
 from m3n.run.suitability import check_fit
 from m3n.solvers import Choice, Solver, resolve_solver
@@ -71,6 +72,8 @@ class Result:
         The solver's last state, from which ``minimize(..., resume=result)`` goes on.
     fingerprint : Fingerprint or None
         What was minimised, and how: a run is resumed for nothing else.
+    radius : float
+        No weights that are optimal are farther from ``w`` than this, in the norm of the regulariser.
     """
 
     w: np.ndarray
@@ -84,6 +87,7 @@ class Result:
     reason: str
     state: Any = field(repr=False)
     fingerprint: Fingerprint | None = field(default=None, repr=False, compare=False)
+    radius: float = np.inf
 
     @property
     def converged(self) -> bool:
@@ -266,7 +270,8 @@ class _Run:
                 self._look_back(self.began_at)
             if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
-        result = self._result(status)
+        radius = radius_around(self.problem, self.w, self.certificate, self.state)
+        result = replace(self._result(status), radius=radius)
         self._end(result)
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
         return result
@@ -422,7 +427,7 @@ class _Run:
         return Result(
             w=self.w, certificate=self.certificate, status=status, trace=self.trace, hard_calls=hard,
             soft_calls=soft, seconds=clock() - self.begin, solver=self.solver, reason=self.choice.reason,
-            state=self.state, fingerprint=self.fingerprint,
+            state=self.state, fingerprint=self.fingerprint, radius=plain_radius(self.certificate, self.problem.lam),
         )  # fmt: skip
 
 

@@ -138,6 +138,10 @@ class BlockFrankWolfeState(UnknownPrimal):
         """D at alpha or at its average."""
         return max(self.alpha_dual, self.average_dual)
 
+    def dual_point(self, problem: Problem) -> tuple[np.ndarray, float]:
+        """w(alpha), and D there."""
+        return self.u, self.alpha_dual
+
     @property
     def metrics(self) -> Mapping[str, float]:
         estimate = float(self.gaps.mean()) if np.isfinite(self.gaps).all() else np.inf

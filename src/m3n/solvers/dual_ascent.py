@@ -116,6 +116,10 @@ class DualAscentState(UnknownPrimal, NeverStalls):
     memory: Memory
     steps: int = 0
 
+    def dual_point(self, problem: Objective) -> tuple[np.ndarray, float]:
+        """w(alpha), and D there."""
+        return self.w, self.dual
+
     @property
     def metrics(self) -> Mapping[str, float]:
         return {"dual": self.dual, "eta": float(np.median(self.memory.point.eta)), "steps": self.steps}

@@ -168,6 +168,10 @@ class LanesAscentState(UnknownPrimal, NeverStalls):
     def metrics(self) -> Mapping[str, float]:
         return {"dual": self.dual, "steps": self.steps, **shown(self.sigma, self.rounds)}
 
+    def dual_point(self, problem: Sharded) -> tuple[np.ndarray, float]:
+        """w(alpha), and D there."""
+        return self.w, self.dual
+
     def check(self, problem: Sharded) -> None:
         """Refuse what does not fit the problem, and bring the lanes to where they were."""
         fine = 1.0 <= self.sigma <= most_care(problem) and self.rounds >= 1 and self.calls >= 0 and self.steps >= 0

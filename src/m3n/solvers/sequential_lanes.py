@@ -77,6 +77,11 @@ class LanesDualState(Certified):
             "duality_gap_estimate": self.estimate, "outputs": self.pooled.outputs, "kappa": self.proximal.kappa,
         }  # fmt: skip
 
+    def dual_point(self, problem: Sharded) -> tuple[np.ndarray, float]:
+        """The best mixture's."""
+        u = self.hull.best.u
+        return u, self.hull.best.b - problem.lam / 2 * problem.inner(u, u)
+
     def check(self, problem: Sharded) -> None:
         """Refuse what does not fit the problem, and bring the lanes to where they were."""
         iterate, term, hull = self.iterate, self.proximal, self.hull

@@ -173,6 +173,11 @@ class SequentialDualState(Certified):
         outputs = float(self.caches.used.mean())
         return {"duality_gap_estimate": self.estimate, "outputs": outputs, "kappa": self.proximal.kappa}
 
+    def dual_point(self, problem: Objective) -> tuple[np.ndarray, float]:
+        """The best mixture's."""
+        u = dense(problem.dim, self.support, self.hull.best.u)
+        return u, self.hull.best.b - problem.lam / 2 * problem.inner(u, u)
+
     def check(self, problem: Problem) -> None:
         """Refuse what does not fit the problem."""
         require(len(np.unique(self.support)) == len(self.support), "the support has a weight twice")

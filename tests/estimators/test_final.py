@@ -1,0 +1,136 @@
+"""Predictions that are called final do not change when training goes on to the optimum."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import m3n
+from m3n.io import read_columns
+
+SETTINGS = {
+    "margin": {},
+    "crf": {"objective": "crf"},
+    "softmax_margin": {"objective": "softmax_margin", "loss": "normalized_hamming"},
+    "slack": {"objective": "slack"},
+    "observed": {"objective": "crf", "observed_only": True},
+    "strengths": {"strengths": {"attributes": 0.3, "transitions": 4.0, "boundaries": 0.1}},
+    "no boundaries": {"objective": "crf", "boundaries": False},
+    "l1": {"objective": "crf", "l1": 0.01, "observed_only": True},
+    "poly": {"kernel": "poly", "degree": 2, "strengths": {"attributes": 2.0}},
+    "rbf, pruned": {"kernel": "rbf", "objective": "crf", "support_tol": 0.2},
+    "nystroem": {"kernel": "rbf", "approximation": "nystroem", "components": 4},
+    "random features": {"kernel": "rbf", "approximation": "random", "components": 6, "objective": "crf"},
+    "constraints": {"constraints": "observed"},
+    "lbfgs": {"objective": "crf", "solver": "lbfgs"},
+    "excessive_gap": {"solver": "excessive_gap"},
+    "block_frank_wolfe": {"solver": "block_frank_wolfe"},
+}
+
+
+def sequences(random, n=12, width=3):
+    """Noisy inputs whose labels can nearly be learnt."""
+    names, means = np.array(["A", "B", "C"]), random.normal(size=(3, width))
+    X, y = [], []
+    for length in random.integers(1, 6, n):
+        labels = np.sort(random.integers(3, size=length))
+        X.append(means[labels] + 0.5 * random.normal(size=(length, width)))
+        y.append(names[labels].tolist())
+    return X, y
+
+
+def texts(random, n=12):
+    """The same with words."""
+    X, y = sequences(random, n)
+    return [[[f"{k}={v:.0f}" for k, v in enumerate(row)] for row in x.tolist()] for x in X], y
+
+
+def compared(settings, seed, tol, tight=1e-9):
+    """What is called final, and whether the optimum agrees, position by position."""
+    random = np.random.default_rng(seed)
+    X, y = (texts if settings.get("observed_only") else sequences)(random, 24)
+    weights = random.uniform(0.2, 3.0, 12) if seed % 2 else None
+    settings = {"lam": float(10.0 ** random.uniform(-2, 0)), "n_jobs": 1, **settings}
+    loose = m3n.SequenceTagger(tol=tol, rtol=0.0, **settings).fit(X[:12], y[:12], sample_weight=weights)
+    exact = {**settings, "support_tol": 0.0} if "kernel" in settings else settings
+    best = m3n.SequenceTagger(tol=tight, rtol=0.0, max_passes=3000, **exact).fit(X[:12], y[:12], sample_weight=weights)
+    proof, right = loose.certify(X[12:]), best.predict(X[12:])
+    assert proof.labels == loose.predict(X[12:])
+    final = np.concatenate(proof.positions)
+    same = np.array(
+        [a == b for one, other in zip(proof.labels, right, strict=True) for a, b in zip(one, other, strict=True)]
+    )
+    return final, same
+
+
+@pytest.mark.filterwarnings("ignore:training stopped early")
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_final_is_what_the_optimum_predicts(name):
+    found = [compared(SETTINGS[name], seed, tol) for seed, tol in enumerate([0.3, 0.03, 1e-3, 1e-4])]
+    final, same = (np.concatenate(each) for each in zip(*found, strict=True))
+    assert same[final].all()
+    assert final.any()  # at the small gaps
+
+
+def test_other_predictions_do_change():
+    """Else the proof would be of nothing."""
+    found = [compared({}, seed, 1.0) for seed in range(12)]
+    final, same = (np.concatenate(each) for each in zip(*found, strict=True))
+    assert not same.all() and same[final].all()
+
+
+def test_more_is_final_the_smaller_the_gap(tmp_path):
+    X, y = sequences(np.random.default_rng(0), 40)
+    shares = []
+    for tol in (1.0, 1e-2, 1e-4, 1e-6):
+        tagger = m3n.SequenceTagger("crf", lam=0.1, tol=tol, rtol=0.0).fit(X[:20], y[:20])
+        proof = tagger.certify(X[20:])
+        shares.append(proof.share)
+        tagger.save(tmp_path / "model.m3n")
+        again = m3n.load(tmp_path / "model.m3n").certify(X[20:])
+        assert again.radius == proof.radius and again.share == proof.share
+    assert shares == sorted(shares) and shares[0] < 0.5 and shares[-1] > 0.95
+    assert f"{proof.share:.1%} of" in str(proof)
+
+
+def test_attributes_of_pairs(tmp_path):
+    (tmp_path / "train.txt").write_text("a X\nb Y\nc X\n\nb Y\na X\n\nc X\nb Y\nb Y\n")
+    sentences = read_columns(tmp_path / "train.txt")
+    templates = m3n.features.Templates(["U0:%x[0,0]", "B1:%x[0,0]"])
+    proofs, exact = [], None
+    for tol in (1e-9, 1e-2):
+        tagger = m3n.SequenceTagger("crf", templates=templates, tol=tol, rtol=0.0).fit(sentences, sentences.labels)
+        exact = exact or tagger.predict(sentences)
+        proofs.append(tagger.certify(sentences))
+    assert proofs[0].share == 1.0
+    for proof in proofs:
+        for labels, final, right in zip(proof.labels, proof.positions, exact, strict=True):
+            assert all(a == b for a, b, sure in zip(labels, right, final, strict=True) if sure)
+
+
+def test_empty_sequences_and_unknown_attributes():
+    X, y = texts(np.random.default_rng(1), 12)
+    tagger = m3n.SequenceTagger(lam=1.0, tol=1e-8, rtol=0.0).fit(X, y)
+    proof = tagger.certify([[], [["new"], ["new", "newer"]], X[0]])
+    assert list(map(len, proof.positions)) == [0, 2, len(X[0])]
+    assert proof.sequences[0] and proof.labels[0] == []
+    assert tagger.certify([]).share == 1.0
+
+
+def test_where_nothing_can_be_proven():
+    X, y = sequences(np.random.default_rng(0))
+    free = m3n.SequenceTagger("crf", lam=0.0, l1=0.01).fit(X, y)
+    with pytest.raises(ValueError, match="nothing can be proven with lam=0"):
+        free.certify(X)
+    gram = np.concatenate(X) @ np.concatenate(X).T
+    rows = np.split(gram, np.cumsum([len(x) for x in X])[:-1])
+    with pytest.raises(ValueError, match="precomputed"):
+        m3n.SequenceTagger(kernel="precomputed").fit(rows, y).certify(rows)
+
+
+def test_sparse_matrices_as_dense_ones():
+    X, y = sequences(np.random.default_rng(0), 20)
+    settings = {"lam": 0.3, "tol": 1e-4, "rtol": 0.0}
+    dense = m3n.SequenceTagger(**settings).fit(X, y)
+    sparse = m3n.SequenceTagger(**settings).fit([scipy.sparse.csr_array(x) for x in X], y)
+    one, other = dense.certify(X), sparse.certify([scipy.sparse.csr_array(x) for x in X])
+    assert abs(one.share - other.share) < 0.1 and one.labels == other.labels
