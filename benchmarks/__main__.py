@@ -17,6 +17,7 @@ from benchmarks import (
     convergence,
     defaults,
     earlier,
+    final,
     graphs,
     growth,
     ingest,
@@ -54,6 +55,7 @@ SUITES = {
     "earlier": earlier.run,
     "threads": threads.run,
     "scale": scale.run,
+    "final": final.run,
     "rivals": rivals.run,
 }
 
@@ -68,6 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         "start": partial(start.run, given.tree, given.record),
         "defaults": partial(defaults.run, given.quick),
         "scale": partial(scale.run, given.quick),
+        "final": partial(final.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:

@@ -44,15 +44,15 @@ def texts(random, n=12):
     return [[[f"{k}={v:.0f}" for k, v in enumerate(row)] for row in x.tolist()] for x in X], y
 
 
-def compared(settings, seed, tol, tight=1e-9):
+def compared(settings, seed, tol):
     """What is called final, and whether the optimum agrees, position by position."""
     random = np.random.default_rng(seed)
     X, y = (texts if settings.get("observed_only") else sequences)(random, 24)
     weights = random.uniform(0.2, 3.0, 12) if seed % 2 else None
     settings = {"lam": float(10.0 ** random.uniform(-2, 0)), "n_jobs": 1, **settings}
     loose = m3n.SequenceTagger(tol=tol, rtol=0.0, **settings).fit(X[:12], y[:12], sample_weight=weights)
-    exact = {**settings, "support_tol": 0.0} if "kernel" in settings else settings
-    best = m3n.SequenceTagger(tol=tight, rtol=0.0, max_passes=3000, **exact).fit(X[:12], y[:12], sample_weight=weights)
+    exact = {**settings, "solver": "auto", "support_tol": 0.0}
+    best = m3n.SequenceTagger(tol=1e-9, rtol=0.0, max_passes=500, **exact).fit(X[:12], y[:12], sample_weight=weights)
     proof, right = loose.certify(X[12:]), best.predict(X[12:])
     assert proof.labels == loose.predict(X[12:])
     final = np.concatenate(proof.positions)
@@ -112,7 +112,7 @@ def test_empty_sequences_and_unknown_attributes():
     tagger = m3n.SequenceTagger(lam=1.0, tol=1e-8, rtol=0.0).fit(X, y)
     proof = tagger.certify([[], [["new"], ["new", "newer"]], X[0]])
     assert list(map(len, proof.positions)) == [0, 2, len(X[0])]
-    assert proof.sequences[0] and proof.labels[0] == []
+    assert proof.examples[0] and proof.labels[0] == []
     assert tagger.certify([]).share == 1.0
 
 
@@ -134,3 +134,73 @@ def test_sparse_matrices_as_dense_ones():
     sparse = m3n.SequenceTagger(**settings).fit([scipy.sparse.csr_array(x) for x in X], y)
     one, other = dense.certify(X), sparse.certify([scipy.sparse.csr_array(x) for x in X])
     assert abs(one.share - other.share) < 0.1 and one.labels == other.labels
+
+
+def changes(kind, data, settings, seed, tol):
+    """As ``compared``, of any estimator; data are inputs and outputs of training, and other inputs."""
+    X, y, new = data(np.random.default_rng(seed))
+    loose, best = (kind(tol=t, rtol=0.0, lam=0.05, n_jobs=1, max_passes=400, **settings).fit(X, y) for t in (tol, 1e-9))
+    proof, right = loose.certify(new), best.predict(new)
+    assert all(np.array_equal(a, b) for a, b in zip(proof.labels, loose.predict(new), strict=True))
+    same = [np.atleast_1d(np.asarray(a) == np.asarray(b)) for a, b in zip(proof.labels, right, strict=True)]
+    return np.concatenate(proof.positions), np.concatenate([each.ravel() for each in same])
+
+
+def sets(random, n=14):
+    X, W = random.normal(size=(2 * n, 3)), random.normal(size=(3, 4))
+    Y = (X @ W + random.normal(size=(2 * n, 4)) > 0.0).astype(int)
+    return X[:n], Y[:n], X[n:]
+
+
+def single(random):
+    X, Y, new = sets(random)
+    return X, Y.argmax(axis=1), new
+
+
+def trees(random, n=8, features=True):
+    """Trees whose neighbours tend to have the same label."""
+    graphs, labels = [], []
+    for count in random.integers(1, 6, 2 * n):
+        edges = [(int(random.integers(k)), k) for k in range(1, count)]
+        own = random.integers(3, size=count)
+        nodes = np.eye(3)[own] + 0.7 * random.normal(size=(count, 3))
+        parts = (nodes, np.array(edges, int).reshape(-1, 2))
+        graphs.append((*parts, random.normal(size=(len(edges), 2))) if features else parts)
+        labels.append(own.tolist())
+    return graphs[:n], labels[:n], graphs[n:]
+
+
+def plain_trees(random):
+    return trees(random, features=False)
+
+
+OTHERS = {
+    "sets, pairs": (m3n.MultilabelClassifier, sets, {"strengths": {"pairs": 0.3}}),
+    "sets, a tree": (m3n.MultilabelClassifier, sets, {"pairs": "tree", "objective": "crf"}),
+    "sets, a kernel": (m3n.MultilabelClassifier, sets, {"pairs": "none", "kernel": "rbf", "support_tol": 0.1}),
+    "single labels": (m3n.MultilabelClassifier, single, {}),
+    "single labels, a kernel": (m3n.MultilabelClassifier, single, {"kernel": "poly", "objective": "crf"}),
+    "trees": (m3n.GraphLabeler, trees, {}),
+    "trees without features": (m3n.GraphLabeler, plain_trees, {"objective": "crf"}),
+    "trees, both ways": (
+        m3n.GraphLabeler, trees,
+        {"directed": False, "symmetric_edge_features": [0], "antisymmetric_edge_features": [1]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:training stopped early")
+@pytest.mark.parametrize("name", OTHERS)
+def test_labels_of_other_positions(name):
+    kind, data, settings = OTHERS[name]
+    found = [changes(kind, data, settings, seed, tol) for seed, tol in enumerate([0.3, 1e-2, 1e-5])]
+    final, same = (np.concatenate(each) for each in zip(*found, strict=True))
+    assert same[final].all() and final.any()
+
+
+def test_relaxed_graphs_are_refused():
+    pictures = [np.random.default_rng(k).normal(size=(3, 3, 1)) for k in range(3)]
+    graphs, labels = [m3n.grid_graph(p) for p in pictures], [(p[..., 0] > 0).astype(int) for p in pictures]
+    model = m3n.GraphLabeler(inference="relaxed", lam=0.5, tol=0.1).fit(graphs, labels)
+    with pytest.raises(ValueError, match="nothing can be proven of a relaxation"):
+        model.certify(graphs)

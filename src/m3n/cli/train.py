@@ -29,6 +29,7 @@ TASKS = {  # the estimators of m3n
     "dependencies": "DependencyParser", "phrases": "ConstituencyParser", "alignments": "WordAligner",
 }  # fmt: skip
 # settings with options of another name
+MOST = 0.9  # of the labels: where so many are proven, nobody is told how to prove more
 LOST = "Workers were lost. The same command goes on from --checkpoint {}."
 OPTIONS = {"projective": "crossing", "single_root": "no-single-root", "boundaries": "no-boundaries"}
 
@@ -202,16 +203,22 @@ def run(material: Material, wishes: Wishes) -> int:
     remarks += remarks_on(model, data, material.count)
     remarks += [LOST.format(wishes.settings.get("checkpoint"))] if model.status_ is Status.LOST else []
     scores = {} if material.held_out is None else _scores(model, material.held_out)
+    final = None if material.held_out is None else _final(model, material.held_out)
     if wishes.report is not None:
         from m3n.reports import report
 
         shown_data = material.held_out or data
         report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
-        print_json(_summary(model, wishes, trained, scores) | {"remarks": remarks})
+        print_json(_summary(model, wishes, trained, scores) | {"final": final, "remarks": remarks})
     elif not wishes.quiet:
         _tell(out, model, wishes, trained)
         _tell_more(out, material, wishes, scores, remarks)
+        if final is not None:
+            more = "; a smaller --rtol proves more" if final < MOST else ""
+            out.print(
+                f"{material.files.test}: {final:.1%} of the labels are proven to be those of the exact optimum{more}"
+            )
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
 
 
@@ -273,6 +280,16 @@ def _scores(model: Any, data: Data) -> dict[str, Any]:
         return scores_of(form, data.y, model.predict(data.X), data.X)
     found, _ = model._answers(data.X, marginals=False)
     return all_scores(data.y or [], found, model=model)
+
+
+def _final(model: Any, data: Data) -> float | None:
+    """The share of predictions that the exact optimum shares for sure; None where that cannot be told."""
+    if not hasattr(model, "certify") or isinstance(data.X, Shards):
+        return None
+    try:
+        return float(model.certify(data.X).share)
+    except ValueError:  # it says why: a relaxation, for example
+        return None
 
 
 def _estimator(wishes: Wishes, verbose: bool) -> Any:

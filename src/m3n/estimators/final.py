@@ -8,13 +8,17 @@ training would change, it is not this label. ``compiled.oracles.chain_final`` ha
 The norm is that of the regulariser: with ``strengths``, features of a group count 1/sqrt(strength) times. Attributes
 that training has not seen have no weight in the optimum either. A kernel model has left out some of its inputs, by
 which a score of x has changed by at most error sqrt(k(x, x)): as if r were larger by sqrt(2) error.
+
+Where outputs are labels of positions that are no chain, everything that changes is charged to the positions whose
+labels change: their own features, and those of the pairs that they are in. The best output with another label at a
+position is then one call of the max-oracle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
@@ -22,8 +26,13 @@ import scipy.sparse
 from m3n.compiled.oracles.chain_final import Changes, Scores, lead
 from m3n.estimators.chains import Scored
 from m3n.estimators.inputs import Inputs
-from m3n.estimators.kernel_scores import Support, transformed
+from m3n.estimators.kernel_scores import Support, Transformed, transformed
 from m3n.estimators.matrices import Matrix
+from m3n.packed import Threads
+from m3n.structures import Parts
+
+if TYPE_CHECKING:
+    from m3n.estimators.trained import Trained
 
 ROUNDING = 1e-9  # of scores: what leads by less may be a tie
 
@@ -34,21 +43,24 @@ class FinalPredictions:
 
     Attributes
     ----------
-    labels : list of lists
-        The predicted labels of every sequence.
+    labels : list
+        What is predicted for every example.
     positions : list of arrays of bool
-        Which of them are final.
+        Which of its labels are final.
     radius : float
         How far the optimum can be from the model's weights.
+    example : str
+        What an example is called.
     """
 
-    labels: list[list[Any]]
+    labels: list[Any]
     positions: list[np.ndarray]
     radius: float
+    example: str = "sequence"
 
     @property
-    def sequences(self) -> np.ndarray:
-        """Which sequences have final labels alone."""
+    def examples(self) -> np.ndarray:
+        """Which examples have final labels alone."""
         return np.array([bool(own.all()) for own in self.positions])
 
     @property
@@ -61,10 +73,10 @@ class FinalPredictions:
         return sum(map(len, self.positions))
 
     def __str__(self) -> str:
-        whole = int(self.sequences.sum())
+        whole = int(self.examples.sum())
         return (
             f"{self.share:.1%} of {self._count:,} labels, and all labels of {whole:,} of {len(self.labels):,} "
-            f"sequences, are proven to be those of the exact optimum (which is at most {self.radius:.3g} away)"
+            f"{self.example}s, are proven to be those of the exact optimum (which is at most {self.radius:.3g} away)"
         )
 
 
@@ -75,7 +87,7 @@ class Ball:
     Attributes
     ----------
     radius : float
-        Around the model's weights.
+        Around the model's weights, with what leaving inputs out of a kernel model amounts to.
     labels : int
         How many there are.
     factors : mapping from str to float
@@ -101,14 +113,9 @@ class Ball:
         values, labelling = structure.hard(theta, scored.threads)
         found = np.empty(len(labelling))
         changes = Changes(self._node(inputs.matrix, labelling), self._edge(inputs, structure.offsets), self._end())
-        lead(structure.offsets, _scores(structure.masks, theta), changes, labelling, self._reach(), found)
+        lead(structure.offsets, _scores(structure.masks, theta), changes, labelling, self.radius, found)
         size = np.repeat(1.0 + np.abs(values), np.diff(structure.offsets))
         return labelling, found > ROUNDING * size
-
-    def _reach(self) -> float:
-        """The radius, and what leaving inputs out of a kernel model amounts to."""
-        error = self.kernel_model.error if isinstance(self.kernel_model, Support) else 0.0
-        return self.radius + float(np.sqrt(2.0)) * error / self.factors["attributes"]
 
     def _node(self, matrix: Matrix, labelling: np.ndarray) -> np.ndarray:
         """Squares for every position and label: attributes leave one label's weights for another's."""
@@ -121,11 +128,7 @@ class Ball:
         """|x|^2 as every label sees it (positions, labels), or (positions, 1) if all see the same."""
         if self.pattern is not None:
             return (matrix.multiply(matrix).tocsr() @ self.pattern).toarray()
-        if isinstance(self.kernel_model, Support):
-            assert self.kernel_model.function is not None  # refused before
-            return self.kernel_model.function.diagonal(matrix)[:, None]
-        rows = matrix if self.kernel_model is None else transformed(self.kernel_model.transformer, matrix)
-        return _row_squares(rows)[:, None]
+        return input_squares(self.kernel_model, matrix)[:, None]
 
     def _edge(self, inputs: Inputs, offsets: np.ndarray) -> np.ndarray:
         """Squares for the pair of every position and the one before."""
@@ -138,6 +141,40 @@ class Ball:
 
     def _end(self) -> float:
         return 2.0 * self.factors["boundaries"] ** 2 if self.boundaries else 0.0
+
+
+def reach(model: Trained, factor: float = 1.0) -> float:
+    """How far the optimum can be, and what leaving inputs out of a kernel model amounts to; refused where unknown.
+
+    Parameters
+    ----------
+    model : Trained
+        A fitted estimator.
+    factor : float
+        By which its attributes count.
+    """
+    radius = model._known_radius()
+    if model._linear or not isinstance(model.kernel_model_, Support):
+        return radius
+    if model.kernel_model_.function is None:
+        raise ValueError("nothing can be proven with kernel='precomputed': k(x, x) of new inputs is not known")
+    return radius + float(np.sqrt(2.0)) * model.kernel_model_.error / factor
+
+
+def input_squares(kernel_model: Support | Transformed | None, matrix: Matrix) -> np.ndarray:
+    """|x|^2 of the features of inputs (rows,).
+
+    Parameters
+    ----------
+    kernel_model : Support, Transformed or None
+        What scores attributes; None: their own weights.
+    matrix : matrix
+        Inputs.
+    """
+    if isinstance(kernel_model, Support):
+        assert kernel_model.function is not None  # ``reach`` has refused it
+        return kernel_model.function.diagonal(matrix)
+    return _row_squares(matrix if kernel_model is None else transformed(kernel_model.transformer, matrix))
 
 
 def gathered(pieces: Iterable[tuple[Scored, np.ndarray, np.ndarray]], lengths: np.ndarray, radius: float) -> Any:
@@ -160,6 +197,43 @@ def gathered(pieces: Iterable[tuple[Scored, np.ndarray, np.ndarray]], lengths: n
         for number, own, part in zip(scored.numbers.tolist(), named, parts, strict=True):
             labels[number], positions[number] = own, part
     return FinalPredictions(labels, positions, radius)
+
+
+def final_by_changes(
+    structure: Any, theta: Parts, offsets: np.ndarray, changes: np.ndarray, threads: Threads
+) -> tuple[np.ndarray, np.ndarray]:
+    """The predicted labels of all positions, and which of them are final.
+
+    Parameters
+    ----------
+    structure : Structure
+        Labels of positions, with a max-oracle.
+    theta : tuple of arrays
+        Scores, those of positions first.
+    offsets : array of int (examples + 1,)
+        Where the positions of every example begin.
+    changes : array (positions,)
+        By how much scores can change, at most, for every position whose label changes.
+    threads : Threads
+        Who works.
+    """
+    node, *others = theta
+    values, labelling = structure.hard(theta, threads)
+    lengths, rows = np.diff(offsets), np.arange(len(labelling))
+    raised = node + (changes + np.repeat(ROUNDING * (1.0 + np.abs(values)), lengths))[:, None]
+    raised[rows, labelling] = node[rows, labelling]
+    _, rivals = structure.hard((raised, *others), threads)
+    final = np.repeat(np.logical_and.reduceat(rivals == labelling, offsets[:-1]), lengths)
+    for t in range(int(lengths.max())):
+        at = (offsets[:-1] + t)[lengths > t]
+        at = at[~final[at]]
+        if not len(at):
+            continue
+        kept, raised[at, labelling[at]] = raised[at, labelling[at]], -np.inf
+        owner = np.searchsorted(offsets, at, side="right") - 1
+        final[at] = structure.hard((raised, *others), threads)[0][owner] < values[owner]
+        raised[at, labelling[at]] = kept
+    return labelling, final
 
 
 def _scores(masks: Any, theta: Any) -> Scores:

@@ -12,6 +12,7 @@ from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.edges import ANTISYMMETRIC, common_table, edge_kinds, edge_map, edge_weights, settled_direction
 from m3n.estimators.files import Content
+from m3n.estimators.final import FinalPredictions, final_by_changes, input_squares, reach
 from m3n.estimators.forms import GRAPHS
 from m3n.estimators.graph_inputs import GraphReader, Graphs
 from m3n.estimators.graph_outputs import labels_like, node_labels, node_mask, pair_mask, rows_like
@@ -255,6 +256,53 @@ class GraphLabeler(Trained):
         return [
             rows_like(x, rows) for x, rows in zip(X, self._marginals(graphs, temperature, relaxed, masks), strict=True)
         ]
+
+    def certify(self, X: Sequence[Any]) -> FinalPredictions:
+        """Which predictions are proven to be those of the exact optimum, see ``SequenceTagger.certify``.
+
+        For linear scores and exact inference, in training and on these graphs.
+
+        Parameters
+        ----------
+        X : sequence of graphs
+            As in ``fit``.
+
+        Returns
+        -------
+        FinalPredictions
+            The labels of every graph as ``predict`` gives them, and for every node whether its label is final.
+        """
+        self._check_fitted()
+        radius = reach(self)
+        if self.relaxed_ or not self._linear:
+            what = "of a relaxation" if self.relaxed_ else "with a kernel"
+            raise ValueError(f"nothing can be proven {what}: GraphLabeler certifies linear scores with exact inference")
+        if len(X) == 0:
+            return FinalPredictions([], [], radius, self._form.example)
+        graphs = self.reader_.read(X)
+        theta = self._scores(graphs)
+        structure = self._structure(graphs, len(self.classes_), tables=len(theta) > 2)
+        if structure.relaxed:
+            raise ValueError("exact inference on these graphs would take too long; raise budget, or certify others")
+        offsets, changes = graphs.cuts()[0], radius * self._changes(graphs)
+        labelling, final = final_by_changes(structure, theta, offsets, changes, Threads(self.n_jobs))
+        flat = np.split(self.classes_[labelling], offsets[1:-1])
+        labels = [labels_like(x, own) for x, own in zip(X, flat, strict=True)]
+        return FinalPredictions(labels, np.split(final, offsets[1:-1]), radius, self._form.example)
+
+    def _changes(self, graphs: Graphs) -> np.ndarray:
+        """By what norm features change, at most, for every node whose label does: its own and those of its edges."""
+        labels, directed = len(self.classes_), self.directed_
+        kinds = self._edge_kinds(None if graphs.pairs is None else graphs.pairs.shape[1], directed)
+        edge, common = edge_map(graphs.pairs, labels, kinds), common_table(labels, directed, self.common_pairs)
+        ends = np.concatenate([own + low for own, low in zip(graphs.edges, graphs.cuts()[0], strict=False)])
+        along = np.full(len(ends), common.norms()[0].max())
+        for norms in () if edge is None else edge.norms():
+            along += norms
+        around = np.zeros(int(graphs.counts.sum()))
+        for side in ends.T:
+            np.add.at(around, side, along)
+        return np.sqrt(2.0 * (input_squares(None, graphs.matrix) + around**2))
 
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """Share of nodes that are labelled correctly.

@@ -10,6 +10,7 @@ import numpy as np
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt, renamed
 from m3n.estimators.files import Content
+from m3n.estimators.final import FinalPredictions, final_by_changes, input_squares, reach
 from m3n.estimators.forms import SETS
 from m3n.estimators.indicators import TableReader, add_ones, read_outputs
 from m3n.estimators.kernel_scores import KernelSettings
@@ -200,6 +201,41 @@ class MultilabelClassifier(Trained):
             wanted = "one label" if self.exclusive_ else "sets of labels"
             raise ValueError(f"y: the model was trained with {wanted} per example")
         return float(np.average((found == gold).reshape(len(gold), -1).all(axis=1), weights=sample_weight))
+
+    def certify(self, X: Any) -> FinalPredictions:
+        """Which predictions are proven to be those of the exact optimum, see ``SequenceTagger.certify``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame (examples, attributes)
+            Inputs.
+
+        Returns
+        -------
+        FinalPredictions
+            What ``predict`` says of every example, and which of its labels (for single labels: its label) are final.
+        """
+        self._check_fitted()
+        factors = resolve_strengths(self.strengths, GROUPS)
+        matrix, radius = self.reader_.read(X).matrix, reach(self, factors["attributes"])
+        structure, theta, threads = self._scores(X)
+        if structure is None:
+            return FinalPredictions([], [], radius, self._form.example)
+        squares = factors["attributes"] ** 2 * self._input_squares(matrix)
+        if self.exclusive_:
+            squares = 2.0 * squares
+        else:  # a label that is off has no attributes; pairs have tables of their own
+            pairs = np.bincount(self.pairs_.ravel(), minlength=len(self.classes_))
+            squares = (squares[:, None] + 2.0 * factors["pairs"] ** 2 * pairs).ravel()
+        offsets = np.linspace(0, len(squares), structure.n + 1).astype(np.int64)
+        labelling, final = final_by_changes(structure, theta, offsets, radius * np.sqrt(squares), threads)
+        labels = self.classes_[labelling] if self.exclusive_ else labelling.reshape(structure.n, -1)
+        return FinalPredictions(list(labels), np.split(final, offsets[1:-1]), radius, self._form.example)
+
+    def _input_squares(self, matrix: Any) -> np.ndarray:
+        """|x|^2 of every example, with the one of the intercept."""
+        squares = input_squares(None if self._linear else self.kernel_model_, matrix)
+        return squares + 1.0 if self._linear and self.intercept else squares
 
     def __sklearn_tags__(self) -> Any:
         """scikit-learn's description of an estimator: a classifier with several labels, or one."""

@@ -34,9 +34,9 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
-from m3n.estimators.final import Ball, FinalPredictions, gathered
+from m3n.estimators.final import Ball, FinalPredictions, gathered, reach
 from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
-from m3n.estimators.kernel_scores import KernelSettings, Support
+from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.packed_inputs import PackedInputs
@@ -282,17 +282,13 @@ class SequenceTagger(SequenceModel, Calibrated):
 
     def _ball(self) -> Ball:
         """Where the optimum is."""
-        model = None if self._linear else self.kernel_model_
-        if isinstance(model, Support) and model.function is None:
-            raise ValueError("nothing can be proven with kernel='precomputed': k(x, x) of new inputs is not known")
+        factors = resolve_strengths(self.strengths, GROUPS)
         observed = self._linear and scipy.sparse.issparse(self.coef_) and not self.l1  # zeros are left out with l1
         pattern = scipy.sparse.csr_array(self.coef_, copy=True) if observed else None
         if pattern is not None:
             pattern.data = np.ones(pattern.nnz)
-        return Ball(
-            self._known_radius(), len(self.classes_), resolve_strengths(self.strengths, GROUPS), self.boundaries,
-            pattern, model,
-        )  # fmt: skip
+        model = None if self._linear else self.kernel_model_
+        return Ball(reach(self, factors["attributes"]), len(self.classes_), factors, self.boundaries, pattern, model)
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
         """Why one sequence has its labels: the contributions of attributes and transitions to their score.
