@@ -68,6 +68,7 @@ def test_from_a_column_file_to_a_report():
     assert "40 sequences" in result.output
     assert "no weights can get below" in plain(result.output)
     assert "chunk F1 100.00%" in result.output
+    assert "test.txt: 100.0% of the labels are proven to be those of the exact optimum" in plain(result.output)
     with open("report.html") as file:
         assert "model.m3n" in file.read()
     model = m3n.load("model.m3n")
@@ -95,6 +96,8 @@ def test_machines_read_json():
     assert read["gap"] == pytest.approx(read["primal"] - read["dual"])
     assert read["labels"] == ["B-NP", "I-NP", "O"]
     assert read["scores"]["tokens"]["accuracy"] > 0.9
+    proof = m3n.load("model.m3n").certify(read_columns("test.txt"))
+    assert read["final"] == proof.share
     assert trained("--quiet").output == ""
 
 

@@ -5,7 +5,8 @@ import pytest
 from seqeval.metrics import f1_score
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
 
-from m3n.reports.quality import MOST, Outcome, chunks, confusions, scores, unseen
+import m3n
+from m3n.reports.quality import MOST, Outcome, chunks, confusions, proven, scores, unseen
 from tests.reports.pages import Page
 
 
@@ -101,3 +102,13 @@ def test_labels_that_the_model_does_not_know():
     words = unseen(outcome([["A", "Z"], ["Z", "Y"]], [["A", "A"], ["A", "A"]]), ["A"])
     assert words.startswith("The model does not know 2 labels of these data (“Z”, “Y”; 3 tokens)")
     assert unseen(outcome([["A"]], [["A"]]), ["A"]) is None
+
+
+def test_the_share_of_proven_predictions():
+    train, test = m3n.datasets.digit_strings(n_train=20, n_test=5)
+    tagger = m3n.SequenceTagger("crf", lam=1.0, tol=1e-6, rtol=0.0).fit(train.inputs, train.labels)
+    share = tagger.certify(test.inputs).share
+    assert share > 0.5
+    assert f"Final: {share:.1%} of" in "".join(Page(proven(tagger, test.inputs)).texts("p"))
+    assert proven(object(), test.inputs) is None  # other programmes' models
+    assert proven(tagger, []) is None

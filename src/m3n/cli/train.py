@@ -15,6 +15,7 @@ from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
 from m3n.estimators.chains import scheme_of
+from m3n.estimators.final import proof_of
 from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
 from m3n.io import Data
 from m3n.io.files import Source, name_of, recoded
@@ -213,12 +214,8 @@ def run(material: Material, wishes: Wishes) -> int:
         print_json(_summary(model, wishes, trained, scores) | {"final": final, "remarks": remarks})
     elif not wishes.quiet:
         _tell(out, model, wishes, trained)
-        _tell_more(out, material, wishes, scores, remarks)
-        if final is not None:
-            more = "; a smaller --rtol proves more" if final < MOST else ""
-            out.print(
-                f"{material.files.test}: {final:.1%} of the labels are proven to be those of the exact optimum{more}"
-            )
+        found = [*(_said(name, score) for name, score in scores.items()), *_proven(final)]
+        _tell_more(out, [*remarks, *(f"{material.files.test}: {words}" for words in found)], wishes.report)
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
 
 
@@ -284,12 +281,8 @@ def _scores(model: Any, data: Data) -> dict[str, Any]:
 
 def _final(model: Any, data: Data) -> float | None:
     """The share of predictions that the exact optimum shares for sure; None where that cannot be told."""
-    if not hasattr(model, "certify") or isinstance(data.X, Shards):
-        return None
-    try:
-        return float(model.certify(data.X).share)
-    except ValueError:  # it says why: a relaxation, for example
-        return None
+    proof = None if isinstance(data.X, Shards) else proof_of(model, data.X)
+    return None if proof is None else proof.share
 
 
 def _estimator(wishes: Wishes, verbose: bool) -> Any:
@@ -342,14 +335,18 @@ def _tell(out: Any, model: Any, wishes: Wishes, seconds: float) -> None:
     out.print(f"Model: {wishes.model}")
 
 
-def _tell_more(out: Any, material: Material, wishes: Wishes, scores: dict[str, Any], remarks: list[str]) -> None:
-    """What became of other data, and what is to be thought of."""
-    for remark in remarks:
+def _tell_more(out: Any, remarks: list[str], report: Path | None) -> None:
+    """What is to be thought of, what became of other data, and where more is said."""
+    for remark in [*remarks, *([] if report is None else [f"Report: {report}"])]:
         out.print(remark)
-    for name, score in scores.items():
-        out.print(f"{material.files.test}: {_said(name, score)}")
-    if wishes.report is not None:
-        out.print(f"Report: {wishes.report}")
+
+
+def _proven(final: float | None) -> list[str]:
+    """The share of final predictions in words, if it is known."""
+    if final is None:
+        return []
+    more = "; a smaller --rtol proves more" if final < MOST else ""
+    return [f"{final:.1%} of the labels are proven to be those of the exact optimum{more}"]
 
 
 def _said(name: str, score: Any) -> str:

@@ -143,6 +143,24 @@ class Ball:
         return 2.0 * self.factors["boundaries"] ** 2 if self.boundaries else 0.0
 
 
+def proof_of(model: Any, X: Any) -> FinalPredictions | None:
+    """What ``certify`` says, or None where nothing can be proven: a relaxation, for example, or another estimator.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one.
+    X : inputs
+        As its ``predict`` wants them.
+    """
+    if not hasattr(model, "certify"):
+        return None
+    try:
+        return model.certify(X)
+    except ValueError:
+        return None
+
+
 def reach(model: Trained, factor: float = 1.0) -> float:
     """How far the optimum can be, and what leaving inputs out of a kernel model amounts to; refused where unknown.
 

@@ -23,7 +23,7 @@ from m3n.reports import alignments
 from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
-from m3n.reports.quality import Outcome, confusions, predict, scores, unseen
+from m3n.reports.quality import Outcome, confusions, predict, proven, scores, unseen
 from m3n.reports.training import Training, explanation, settings, verdict, versions
 from m3n.reports.trees import drawings
 from m3n.reports.weights import attributes, transitions
@@ -146,7 +146,7 @@ def _labels(model: Any, X: Any, y: Any, scheme: str | None) -> About:
     outcome = predict(model, X, y)
     trees = [Section("trees", "Trees", drawings(model, X, y))] if form_of(model).trees else []
     sections = [
-        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme))),
+        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme), proven(model, X))),
         Section("confusion", "Confusion matrix", confusions(outcome)),
         Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
         Section("weights", "Weights of attributes", attributes(model, outcome.gold)),

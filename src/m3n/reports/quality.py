@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from m3n.estimators.final import proof_of
 from m3n.estimators.forms import SEQUENCES, Form, form_of
 from m3n.reports.markup import Cell, Column, Markup, Sides, count, grouped, heat_map, joined, percent, table, tag
 from m3n.scores import Row, Scores, chunk_scores, confusion, token_scores
@@ -126,6 +127,23 @@ def chunks(outcome: Outcome, scheme: str | None) -> Scores | None:
     if scheme is None and not are_chunks(outcome.gold, outcome.predicted):
         return None
     return chunk_scores(outcome.gold, outcome.predicted, scheme or "conll")
+
+
+def proven(model: Any, X: Any) -> Markup | None:
+    """How many predictions are those of the exact optimum, if the model can tell.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one.
+    X : inputs
+        As its ``predict`` wants them.
+    """
+    proof = proof_of(model, X)
+    if proof is None or not len(proof.labels):
+        return None
+    meaning = "More training would not change these; a smaller tolerance (rtol, tol) proves more."
+    return tag("p", f"Final: {proof}. {meaning}")
 
 
 def confusions(outcome: Outcome) -> Markup:
