@@ -204,3 +204,13 @@ def test_relaxed_graphs_are_refused():
     model = m3n.GraphLabeler(inference="relaxed", lam=0.5, tol=0.1).fit(graphs, labels)
     with pytest.raises(ValueError, match="nothing can be proven of a relaxation"):
         model.certify(graphs)
+
+
+def test_other_weights_than_the_optimum():
+    """Within 0 of the model nothing changes; far away anything may."""
+    X, y = sequences(np.random.default_rng(0), 20)
+    tagger = m3n.SequenceTagger(lam=0.3).fit(X, y)
+    assert tagger.certify(X, radius=0.0).share == 1.0
+    assert tagger.certify(X, radius=1e6).share == 0.0
+    with pytest.raises(ValueError, match="radius must not be negative"):
+        tagger.certify(X, radius=-1.0)

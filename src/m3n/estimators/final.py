@@ -29,6 +29,7 @@ from m3n.estimators.inputs import Inputs
 from m3n.estimators.kernel_scores import Support, Transformed, transformed
 from m3n.estimators.matrices import Matrix
 from m3n.packed import Threads
+from m3n.solvers.base import at_least
 from m3n.structures import Parts
 
 if TYPE_CHECKING:
@@ -161,17 +162,20 @@ def proof_of(model: Any, X: Any) -> FinalPredictions | None:
         return None
 
 
-def reach(model: Trained, factor: float = 1.0) -> float:
+def reach(model: Trained, radius: float | None, factor: float = 1.0) -> float:
     """How far the optimum can be, and what leaving inputs out of a kernel model amounts to; refused where unknown.
 
     Parameters
     ----------
     model : Trained
         A fitted estimator.
+    radius : float or None
+        What is known of it besides; None takes what training has proven.
     factor : float
         By which its attributes count.
     """
-    radius = model._known_radius()
+    at_least(0, radius=radius)
+    radius = model._known_radius() if radius is None else radius
     if model._linear or not isinstance(model.kernel_model_, Support):
         return radius
     if model.kernel_model_.function is None:

@@ -257,7 +257,7 @@ class GraphLabeler(Trained):
             rows_like(x, rows) for x, rows in zip(X, self._marginals(graphs, temperature, relaxed, masks), strict=True)
         ]
 
-    def certify(self, X: Sequence[Any]) -> FinalPredictions:
+    def certify(self, X: Sequence[Any], radius: float | None = None) -> FinalPredictions:
         """Which predictions are proven to be those of the exact optimum, see ``SequenceTagger.certify``.
 
         For linear scores and exact inference, in training and on these graphs.
@@ -266,6 +266,9 @@ class GraphLabeler(Trained):
         ----------
         X : sequence of graphs
             As in ``fit``.
+        radius : float, optional
+            How far the weights in question are from those of the model, in the norm of the regulariser; the default is
+            ``radius_``, for the optimum.
 
         Returns
         -------
@@ -273,7 +276,7 @@ class GraphLabeler(Trained):
             The labels of every graph as ``predict`` gives them, and for every node whether its label is final.
         """
         self._check_fitted()
-        radius = reach(self)
+        radius = reach(self, radius)
         if self.relaxed_ or not self._linear:
             what = "of a relaxation" if self.relaxed_ else "with a kernel"
             raise ValueError(f"nothing can be proven {what}: GraphLabeler certifies linear scores with exact inference")

@@ -202,13 +202,16 @@ class MultilabelClassifier(Trained):
             raise ValueError(f"y: the model was trained with {wanted} per example")
         return float(np.average((found == gold).reshape(len(gold), -1).all(axis=1), weights=sample_weight))
 
-    def certify(self, X: Any) -> FinalPredictions:
+    def certify(self, X: Any, radius: float | None = None) -> FinalPredictions:
         """Which predictions are proven to be those of the exact optimum, see ``SequenceTagger.certify``.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame (examples, attributes)
             Inputs.
+        radius : float, optional
+            How far the weights in question are from those of the model, in the norm of the regulariser; the default is
+            ``radius_``, for the optimum.
 
         Returns
         -------
@@ -217,7 +220,7 @@ class MultilabelClassifier(Trained):
         """
         self._check_fitted()
         factors = resolve_strengths(self.strengths, GROUPS)
-        matrix, radius = self.reader_.read(X).matrix, reach(self, factors["attributes"])
+        matrix, radius = self.reader_.read(X).matrix, reach(self, radius, factors["attributes"])
         structure, theta, threads = self._scores(X)
         if structure is None:
             return FinalPredictions([], [], radius, self._form.example)

@@ -254,7 +254,7 @@ class SequenceTagger(SequenceModel, Calibrated):
         ask = partial(Scored.split_marginals, temperature=self._warmth(temperature))
         return self._each(X, fixed, ask, self._no_marginals)
 
-    def certify(self, X: Any) -> FinalPredictions:
+    def certify(self, X: Any, radius: float | None = None) -> FinalPredictions:
         """Which predictions are proven to be those of the exact optimum.
 
         Training stops at a gap, so the weights are not quite the best ones. A label is final if the best ones predict
@@ -265,6 +265,9 @@ class SequenceTagger(SequenceModel, Calibrated):
         ----------
         X : sequences
             As in ``fit``.
+        radius : float, optional
+            How far the weights in question are from those of the model, in the norm of the regulariser; the default is
+            ``radius_``, for the optimum.
 
         Returns
         -------
@@ -272,7 +275,7 @@ class SequenceTagger(SequenceModel, Calibrated):
             The labels, and for every position whether its label is final; ``print`` shows the share.
         """
         self._check_fitted()
-        ball, inputs = self._ball(), self.reader_.read(X)
+        ball, inputs = self._ball(radius), self.reader_.read(X)
         return gathered(self._proven(ball, inputs), inputs.lengths, ball.radius)
 
     def _proven(self, ball: Ball, inputs: Inputs) -> Iterator[tuple[Scored, np.ndarray, np.ndarray]]:
@@ -280,7 +283,7 @@ class SequenceTagger(SequenceModel, Calibrated):
             scored = self._scores_of(piece, given, numbers)
             yield scored, *ball.final(scored, piece)
 
-    def _ball(self) -> Ball:
+    def _ball(self, radius: float | None) -> Ball:
         """Where the optimum is."""
         factors = resolve_strengths(self.strengths, GROUPS)
         observed = self._linear and scipy.sparse.issparse(self.coef_) and not self.l1  # zeros are left out with l1
@@ -288,7 +291,9 @@ class SequenceTagger(SequenceModel, Calibrated):
         if pattern is not None:
             pattern.data = np.ones(pattern.nnz)
         model = None if self._linear else self.kernel_model_
-        return Ball(reach(self, factors["attributes"]), len(self.classes_), factors, self.boundaries, pattern, model)
+        return Ball(
+            reach(self, radius, factors["attributes"]), len(self.classes_), factors, self.boundaries, pattern, model
+        )
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:
         """Why one sequence has its labels: the contributions of attributes and transitions to their score.
