@@ -1,0 +1,241 @@
+"""Sets of answers of sequences with their scores: which outputs, and which labels of a position, are likely enough.
+
+An output is in the set of its sequence if it is the best one, or if -log p is at most the threshold ``surprise``; a
+label is in the set of its position if it is the likeliest one, or if its probability is at least the threshold
+``share``. The likely outputs are found by the k best with more and more k. A set has at most exp(surprise) members
+besides the best one, since each has a probability of exp(-surprise) at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from m3n.estimators.calibration import UNKNOWN
+from m3n.estimators.chains import Scored
+from m3n.estimators.conformal import check_alpha
+
+SLACK = 1e-9  # scores of one output differ by rounding from one way of adding them up to another
+FIRST, FACTOR = 16, 4  # how many best outputs are looked at first, and how many times as many next
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What ``calibrate`` has settled.
+
+    Attributes
+    ----------
+    alpha : float
+        How often a set of outputs may miss the right one.
+    label_alpha : float
+        The share of positions whose right label may be missing in the sets of labels.
+    sequences : int
+        How many held-out sequences the thresholds come from.
+    temperature : float
+        Of the probabilities that are compared with the thresholds.
+    surprise : float
+        The largest -log p of an output in a set.
+    share : float
+        The smallest probability of a label in a set.
+    """
+
+    alpha: float
+    label_alpha: float
+    sequences: int
+    temperature: float
+    surprise: float
+    share: float
+
+    def __post_init__(self) -> None:
+        check_alpha(self.alpha)
+        check_alpha(self.label_alpha, "label_alpha")
+        if not (self.temperature > 0 and self.surprise >= 0 and 0 <= self.share <= 1 and self.sequences >= 1):
+            raise ValueError(f"these are no thresholds: {self}")
+
+
+@dataclass(frozen=True)
+class OutputSet:
+    """Outputs of one sequence, of which one is right as often as ``calibrate`` was asked for.
+
+    Attributes
+    ----------
+    outputs : list of tuples
+        Labels and probability of every output, best first.
+    complete : bool
+        Whether that is the whole set. If not, there were more than should be listed, and the promise is one about the
+        whole set, not about this part of it.
+    """
+
+    outputs: list[tuple[list[Any], float]]
+    complete: bool
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def __iter__(self) -> Iterator[tuple[list[Any], float]]:
+        return iter(self.outputs)
+
+    def __contains__(self, labels: object) -> bool:
+        """Whether these labels, a list, are one of the outputs that are listed."""
+        return any(labels == output for output, _ in self.outputs)
+
+
+class Right(NamedTuple):
+    """How surprising right outputs are, and the probabilities of right labels, as ``conformal`` wants them."""
+
+    surprises: np.ndarray  # (sequences,): 0 for the best output, inf where no set can hold the right one
+    shares: np.ndarray  # (positions,): inf for the likeliest label, -inf for one that the model does not know
+    sizes: np.ndarray  # (positions,): of sets of labels, 0 where these are not known yet
+
+
+def judged(scored: Scored, right: np.ndarray, temperature: float, coverage: Coverage | None = None) -> Right:
+    """What a model thinks of right labels; its scores are used up.
+
+    Parameters
+    ----------
+    scored : Scored
+        Sequences with their scores.
+    right : array of int (positions,)
+        The numbers of the right labels, or UNKNOWN.
+    temperature : float
+        Of the probabilities.
+    coverage : Coverage or None
+        Thresholds, for the sizes of sets of labels.
+    """
+    structure, labelling = scored.structure, np.maximum(right, 0)
+    gold = structure.score(scored.theta, labelling, scored.threads)
+    best, found = structure.hard(scored.theta, scored.threads)
+    scored._check(best)
+    values, (shares, *_) = structure.soft(scored.theta, temperature, scored.threads)
+    surprises = np.maximum((values - gold) / temperature, 0.0)
+    surprises[np.logical_and.reduceat(right == found, structure.offsets[:-1])] = 0.0
+    surprises[~_possible(scored, right)] = np.inf
+    own = shares[np.arange(len(right)), labelling]
+    own[shares.argmax(axis=1) == labelling] = np.inf
+    own[right == UNKNOWN] = -np.inf
+    sizes = np.zeros(len(right), np.int64) if coverage is None else _set_sizes(shares, coverage)
+    return Right(surprises, own, sizes)
+
+
+def joined(parts: Iterable[Right]) -> Right:
+    """What is known about several pieces of the data, one after another.
+
+    Parameters
+    ----------
+    parts : iterable of Right
+        About every piece.
+    """
+    return Right(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def label_sets(scored: Scored, coverage: Coverage) -> Iterator[list[list[Any]]]:
+    """The labels of every position that are likely enough, sequence by sequence; the scores are used up.
+
+    Parameters
+    ----------
+    scored : Scored
+        Sequences with their scores.
+    coverage : Coverage
+        The thresholds.
+    """
+    shares, names = scored.marginals(coverage.temperature), scored.classes.tolist()
+    order, sizes = np.argsort(-shares, axis=1, kind="stable").tolist(), _set_sizes(shares, coverage).tolist()
+    sets = [[names[k] for k in row[:size]] for row, size in zip(order, sizes, strict=True)]
+    ends = scored.structure.offsets.tolist()
+    return (sets[low:high] for low, high in pairwise(ends))
+
+
+def output_sets(scored: Scored, coverage: Coverage, most: int) -> list[OutputSet]:
+    """The likely enough outputs of every sequence: k best ones, with more and more k where all of them are in the set.
+
+    Parameters
+    ----------
+    scored : Scored
+        Sequences with their scores.
+    coverage : Coverage
+        The thresholds.
+    most : int
+        The largest k.
+    """
+    copied = tuple(array.copy() for array in scored.theta)
+    values = scored.structure.soft(copied, coverage.temperature, scored.threads)[0]
+    found = _sets_of(scored, values, coverage, min(FIRST, most))
+    for i, known in enumerate(found):
+        if not known.complete and most > FIRST:
+            found[i] = _grown(_alone(scored, i), values[i : i + 1], coverage, most)
+    return found
+
+
+def _grown(scored: Scored, values: np.ndarray, coverage: Coverage, most: int) -> OutputSet:
+    """The set of a single sequence, from ever more best outputs."""
+    k = min(FIRST * FACTOR, most)
+    while not (found := _sets_of(scored, values, coverage, k)[0]).complete and k < most:
+        k = min(k * FACTOR, most)
+    return found
+
+
+def _sets_of(scored: Scored, values: np.ndarray, coverage: Coverage, k: int) -> list[OutputSet]:
+    """Sets by the k best outputs; complete where one of these is outside, or where there are no more outputs."""
+    scores, labellings = scored.structure.k_best(scored.theta, k, scored.threads)
+    scored._check(scores[:, 0])
+    logs = (scores - values[:, None]) / coverage.temperature
+    inside = logs >= -most_surprise(coverage)
+    complete = ~inside[:, -1] | (scores.shape[1] < k)
+    inside[:, 0] = True
+    counts = inside.sum(axis=1)
+    outputs = [scored._names(labelling) for labelling in labellings[: counts.max()]]
+    shares = np.exp(logs).tolist()
+    return [
+        OutputSet([(outputs[r][i], shares[i][r]) for r in range(count)], whole)
+        for i, (count, whole) in enumerate(zip(counts.tolist(), complete.tolist(), strict=True))
+    ]
+
+
+def _alone(scored: Scored, i: int) -> Scored:
+    """One of the sequences."""
+    structure, rows = scored.structure._alike(scored.structure.lengths[[i]]), scored.structure.rows_of(np.array([i]))
+    theta = tuple(array if own is None else array[own] for array, own in zip(scored.theta, rows, strict=True))
+    low, high = scored.structure.offsets[i : i + 2]
+    fixed = None if scored.fixed is None else scored.fixed[low:high]
+    return replace(scored, structure=structure, theta=theta, fixed=fixed, numbers=scored.numbers[i : i + 1])
+
+
+def _set_sizes(shares: np.ndarray, coverage: Coverage) -> np.ndarray:
+    """How many labels every position has."""
+    return np.maximum((shares >= least_share(coverage)).sum(axis=1), 1)
+
+
+def most_surprise(coverage: Coverage) -> float:
+    """The largest surprise in a set, with room for rounding.
+
+    Parameters
+    ----------
+    coverage : Coverage
+        The thresholds.
+    """
+    return coverage.surprise + SLACK * (1.0 + coverage.surprise)
+
+
+def least_share(coverage: Coverage) -> float:
+    """The smallest probability in a set, with room for rounding.
+
+    Parameters
+    ----------
+    coverage : Coverage
+        The thresholds.
+    """
+    return coverage.share * (1.0 - SLACK)
+
+
+def _possible(scored: Scored, right: np.ndarray) -> np.ndarray:
+    """Whether the right labels of a sequence are an output of the model at all."""
+    structure, masks = scored.structure, scored.structure.masks
+    possible = np.logical_and.reduceat(right != UNKNOWN, structure.offsets[:-1])
+    if not masks.nothing:
+        for i in np.flatnonzero(possible):
+            possible[i] = masks.allows(right[structure.offsets[i] : structure.offsets[i + 1]])
+    return possible
