@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import m3n
 from m3n.cli.inputs import Reading, all_scores
@@ -103,6 +103,13 @@ class Material:
         return place_of(self.files.data, self.data.format, y, error.sequence, error.position)
 
 
+class Promise(NamedTuple):
+    """What sets of answers may miss."""
+
+    alpha: float  # how often the right output
+    label_alpha: float | None  # the share of right labels; None for the same
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What was asked for besides the data."""
@@ -114,6 +121,7 @@ class Wishes:
     report: Path | None = None  # where the report goes
     json: bool = False  # print JSON and nothing else
     quiet: bool = False  # print nothing
+    promise: Promise | None = None  # how much sets of answers hold, if they are wanted
 
 
 def read_material(files: Files, reading: Reading, form: Form) -> Material:
@@ -195,22 +203,26 @@ def run(material: Material, wishes: Wishes) -> int:
         _announce(out, material, form_of(model), wishes)
     _fit(model, material, wishes)
     remarks = [material.mended] if material.mended else []
-    if material.calibration is not None:
-        remarks.append(_calibrated(model, material.calibration, material.files.calibrate))
     model.save(wishes.model)
+    if material.calibration is not None:  # which may fail
+        remarks.append(_calibrated(model, material, wishes.promise))
+        model.save(wishes.model)
     trained = clock() - begin
     remarks += remarks_on(model, data, material.count)
     remarks += [LOST.format(wishes.settings.get("checkpoint"))] if model.status_ is Status.LOST else []
     scores = {} if material.held_out is None else _scores(model, material.held_out)
+    covered = _covered(model, material.held_out)
     if wishes.report is not None:
         from m3n.reports import report
 
         shown_data = material.held_out or data
         report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
-        print_json(_summary(model, wishes, trained, scores) | {"remarks": remarks})
+        sets = {} if covered is None else {"coverage": asdict(covered)}
+        print_json(_summary(model, wishes, trained, scores) | sets | {"remarks": remarks})
     elif not wishes.quiet:
         _tell(out, model, wishes, trained)
+        remarks += [] if covered is None else [f"{material.files.test}: {covered}"]
         _tell_more(out, material, wishes, scores, remarks)
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
 
@@ -244,12 +256,48 @@ def _fit(model: Any, material: Material, wishes: Wishes) -> None:
         raise ValueError(f"{material.place(error)}: {what}; {remedy}") from None
 
 
-def _calibrated(model: Any, data: Data, path: Path | None) -> str:
-    """Fit the temperature of probabilities; what that brought, in words."""
+def promised(coverage: float | None, label_coverage: float | None, calibrate: Path | None) -> Promise | None:
+    """What sets of answers may miss, if somebody wants such sets.
+
+    Parameters
+    ----------
+    coverage, label_coverage : float or None
+        How much they are to hold.
+    calibrate : Path or None
+        The data that settle how large they must be.
+    """
+    if coverage is None and label_coverage is None:
+        return None
+    if coverage is None or calibrate is None:
+        raise ValueError("sets of answers are settled by data: give --calibrate HELD_OUT and --coverage, such as 0.9")
+    for share in (coverage, label_coverage):
+        if share is not None and not 0.0 < share < 1.0:
+            raise ValueError(f"a coverage lies between 0 and 1, such as 0.9, got {share}")
+    return Promise(_missed(coverage), None if label_coverage is None else _missed(label_coverage))
+
+
+def _missed(coverage: float) -> float:
+    return round(1.0 - coverage, 12)  # 0.1, and not 0.09999999999999998
+
+
+def _calibrated(model: Any, material: Material, promise: Promise | None) -> str:
+    """Fit the temperature of probabilities, and thresholds of sets if they are wanted; what that brought, in words."""
+    data = material.calibration or material.data
     before = model.log_loss(data.X, data.y)
-    model.calibrate_temperature(data.X, data.y)
-    after = model.log_loss(data.X, data.y)
-    return f"Probabilities: temperature {model.temperature_:.3g}, log loss {after:.4f} on {path}, {before:.4f} before"
+    if promise is None:
+        model.calibrate_temperature(data.X, data.y)
+    else:
+        model.calibrate(data.X, data.y, promise.alpha, label_alpha=promise.label_alpha)
+    after, found = model.log_loss(data.X, data.y), model.temperature_
+    path = material.files.calibrate
+    return f"Probabilities: temperature {found:.3g}, log loss {after:.4f} on {path}, {before:.4f} before"
+
+
+def _covered(model: Any, data: Data | None) -> Any:
+    """How often sets of answers hold the right one on the test data, if there are such sets."""
+    if data is None or isinstance(data.X, Shards) or getattr(model, "coverage_", None) is None:
+        return None
+    return model.coverage_report(data.X, data.y)
 
 
 def _number(count: int, what: str) -> str:
