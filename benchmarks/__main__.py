@@ -15,6 +15,7 @@ from benchmarks import (
     command,
     contests,
     convergence,
+    coverage,
     defaults,
     earlier,
     graphs,
@@ -45,6 +46,7 @@ SUITES = {
     "kernels": kernels.run,
     "graphs": graphs.run,
     "labelling": labelling.run,
+    "coverage": coverage.run,
     "parsing": parsing.run,
     "alignment": alignment.run,
     "command": command.run,
@@ -68,6 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         "start": partial(start.run, given.tree, given.record),
         "defaults": partial(defaults.run, given.quick),
         "scale": partial(scale.run, given.quick),
+        "coverage": partial(coverage.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:

@@ -92,6 +92,14 @@ class Right(NamedTuple):
     sizes: np.ndarray  # (positions,): of sets of labels, 0 where these are not known yet
 
 
+class Likely(NamedTuple):
+    """The likely enough outputs of a sequence, best first."""
+
+    logs: np.ndarray  # (outputs,): of their probabilities
+    labellings: np.ndarray  # (outputs, positions): numbers of labels
+    complete: bool  # whether these are all
+
+
 def judged(scored: Scored, right: np.ndarray, temperature: float, coverage: Coverage | None = None) -> Right:
     """What a model thinks of right labels; its scores are used up.
 
@@ -150,7 +158,7 @@ def label_sets(scored: Scored, coverage: Coverage) -> Iterator[list[list[Any]]]:
 
 
 def output_sets(scored: Scored, coverage: Coverage, most: int) -> list[OutputSet]:
-    """The likely enough outputs of every sequence: k best ones, with more and more k where all of them are in the set.
+    """The likely enough outputs of every sequence.
 
     Parameters
     ----------
@@ -159,40 +167,48 @@ def output_sets(scored: Scored, coverage: Coverage, most: int) -> list[OutputSet
     coverage : Coverage
         The thresholds.
     most : int
-        The largest k.
+        How many outputs of a sequence are listed at most.
+    """
+    names = np.array(scored.classes.tolist(), dtype=object)  # plain strings and numbers
+    return [
+        OutputSet(list(zip(names[found.labellings].tolist(), np.exp(found.logs).tolist(), strict=True)), found.complete)
+        for found in likely_outputs(scored, coverage, most)
+    ]
+
+
+def likely_outputs(scored: Scored, coverage: Coverage, most: int) -> Iterator[Likely]:
+    """The same as arrays, by k best outputs, with more and more k where all of them are in the set.
+
+    Parameters
+    ----------
+    scored, coverage, most
+        As in ``output_sets``.
     """
     copied = tuple(array.copy() for array in scored.theta)
     values = scored.structure.soft(copied, coverage.temperature, scored.threads)[0]
-    found = _sets_of(scored, values, coverage, min(FIRST, most))
-    for i, known in enumerate(found):
-        if not known.complete and most > FIRST:
-            found[i] = _grown(_alone(scored, i), values[i : i + 1], coverage, most)
-    return found
+    for i, found in enumerate(_among_best(scored, values, coverage, min(FIRST, most))):
+        whole = found.complete or most <= FIRST
+        yield found if whole else _grown(_alone(scored, i), values[i : i + 1], coverage, most)
 
 
-def _grown(scored: Scored, values: np.ndarray, coverage: Coverage, most: int) -> OutputSet:
+def _grown(scored: Scored, values: np.ndarray, coverage: Coverage, most: int) -> Likely:
     """The set of a single sequence, from ever more best outputs."""
     k = min(FIRST * FACTOR, most)
-    while not (found := _sets_of(scored, values, coverage, k)[0]).complete and k < most:
+    while not (found := next(_among_best(scored, values, coverage, k))).complete and k < most:
         k = min(k * FACTOR, most)
     return found
 
 
-def _sets_of(scored: Scored, values: np.ndarray, coverage: Coverage, k: int) -> list[OutputSet]:
+def _among_best(scored: Scored, values: np.ndarray, coverage: Coverage, k: int) -> Iterator[Likely]:
     """Sets by the k best outputs; complete where one of these is outside, or where there are no more outputs."""
     scores, labellings = scored.structure.k_best(scored.theta, k, scored.threads)
     scored._check(scores[:, 0])
     logs = (scores - values[:, None]) / coverage.temperature
     inside = logs >= -most_surprise(coverage)
     complete = ~inside[:, -1] | (scores.shape[1] < k)
-    inside[:, 0] = True
-    counts = inside.sum(axis=1)
-    outputs = [scored._names(labelling) for labelling in labellings[: counts.max()]]
-    shares = np.exp(logs).tolist()
-    return [
-        OutputSet([(outputs[r][i], shares[i][r]) for r in range(count)], whole)
-        for i, (count, whole) in enumerate(zip(counts.tolist(), complete.tolist(), strict=True))
-    ]
+    counts, ends = np.maximum(inside.sum(axis=1), 1).tolist(), scored.structure.offsets.tolist()
+    for i, count in enumerate(counts):
+        yield Likely(logs[i, :count], labellings[:count, ends[i] : ends[i + 1]], bool(complete[i]))
 
 
 def _alone(scored: Scored, i: int) -> Scored:

@@ -34,6 +34,7 @@ from m3n.estimators.answer_sets import (
     judged,
     label_sets,
     least_share,
+    likely_outputs,
     most_surprise,
     output_sets,
 )
@@ -188,7 +189,8 @@ class Covered(Calibrated):
         """
         coverage = self._covered()
         pieces, right = self._held_out(X, y)
-        sets = [found for piece in pieces for found in output_sets(piece, coverage, most)]
+        likely = (found for piece in pieces for found in likely_outputs(piece, coverage, most))
+        sizes, complete = zip(*((len(found.logs), found.complete) for found in likely), strict=True)
         found = joined(
             judged(piece, part, coverage.temperature, coverage) for piece, part in _side_by_side(pieces, right)
         )
@@ -198,8 +200,8 @@ class Covered(Calibrated):
             sequences=len(lengths),
             outputs_wanted=1.0 - coverage.alpha,
             outputs_found=float((found.surprises <= most_surprise(coverage)).mean()),
-            outputs_size=float(np.mean([len(outputs) for outputs in sets])),
-            complete=float(np.mean([outputs.complete for outputs in sets])),
+            outputs_size=float(np.mean(sizes)),
+            complete=float(np.mean(complete)),
             labels_wanted=1.0 - coverage.label_alpha,
             labels_found=float(inside.sum() / len(lengths)),
             labels_size=float(found.sizes.mean()),
