@@ -16,11 +16,12 @@ from m3n.estimators.predictions import Predictions
 from m3n.estimators.registry import load
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
+from m3n.estimators.span_shares import Span
 from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "Coverage", "CoverageReport", "DependencyParser",
     "Explanation", "GraphLabeler", "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "OutputSet",
-    "Position", "Predictions", "SegmentTagger", "SequenceTagger", "Support", "Transformed", "TreeExplanation",
+    "Position", "Predictions", "SegmentTagger", "SequenceTagger", "Span", "Support", "Transformed", "TreeExplanation",
     "WordAligner", "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ besides the best one, since each has a probability of exp(-surprise) at least.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -188,7 +188,7 @@ def likely_outputs(scored: Scored, coverage: Coverage, most: int) -> Iterator[Li
     values = scored.structure.soft(copied, coverage.temperature, scored.threads)[0]
     for i, found in enumerate(_among_best(scored, values, coverage, min(FIRST, most))):
         whole = found.complete or most <= FIRST
-        yield found if whole else _grown(_alone(scored, i), values[i : i + 1], coverage, most)
+        yield found if whole else _grown(scored.alone(i), values[i : i + 1], coverage, most)
 
 
 def _grown(scored: Scored, values: np.ndarray, coverage: Coverage, most: int) -> Likely:
@@ -209,15 +209,6 @@ def _among_best(scored: Scored, values: np.ndarray, coverage: Coverage, k: int) 
     counts, ends = np.maximum(inside.sum(axis=1), 1).tolist(), scored.structure.offsets.tolist()
     for i, count in enumerate(counts):
         yield Likely(logs[i, :count], labellings[:count, ends[i] : ends[i + 1]], bool(complete[i]))
-
-
-def _alone(scored: Scored, i: int) -> Scored:
-    """One of the sequences."""
-    structure, rows = scored.structure._alike(scored.structure.lengths[[i]]), scored.structure.rows_of(np.array([i]))
-    theta = tuple(array if own is None else array[own] for array, own in zip(scored.theta, rows, strict=True))
-    low, high = scored.structure.offsets[i : i + 2]
-    fixed = None if scored.fixed is None else scored.fixed[low:high]
-    return replace(scored, structure=structure, theta=theta, fixed=fixed, numbers=scored.numbers[i : i + 1])
 
 
 def _set_sizes(shares: np.ndarray, coverage: Coverage) -> np.ndarray:

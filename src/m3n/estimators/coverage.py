@@ -41,6 +41,7 @@ from m3n.estimators.answer_sets import (
 from m3n.estimators.calibration import UNKNOWN, Calibrated, best_temperature
 from m3n.estimators.chains import Scored
 from m3n.estimators.conformal import check_alpha, least_examples, share_threshold, surprise_threshold
+from m3n.estimators.span_shares import Span, predicted_spans, read_classes
 from m3n.solvers.base import seed_of
 
 WITHOUT = (
@@ -174,6 +175,29 @@ class Covered(Calibrated):
             For every position of every sequence its labels, likeliest first.
         """
         return self._each(X, None, partial(label_sets, coverage=self._covered()), [])
+
+    def predict_spans(self, X: Any, temperature: float | None = None) -> list[list[Span]]:
+        """The chunks of the prediction, such as names, each with the probability that exactly this chunk stands there.
+
+        That counts every labelling with the chunk, whatever it says elsewhere: no product of the probabilities of
+        labels, which neighbours share.
+
+        Parameters
+        ----------
+        X : sequences
+            As in ``fit``; labels must write chunks: O, or a prefix and a kind. They are read as conlleval does.
+        temperature : float, optional
+            Of the probabilities, as in ``predict_marginals``; the default is ``temperature_``.
+
+        Returns
+        -------
+        list of lists of Span
+            (begin, end, label, probability) of the chunks of every sequence.
+        """
+        warmth = self._warmth(temperature)
+        self._check_fitted()
+        ask = partial(predicted_spans, temperature=warmth, reading=read_classes(self.classes_.tolist()))
+        return self._each(X, None, ask, [])
 
     def coverage_report(self, X: Any, y: Any, most: int = 1000) -> CoverageReport:
         """How often the sets hold the truth on further labelled data, and how large they are.
