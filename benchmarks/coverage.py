@@ -20,10 +20,13 @@ from benchmarks.datasets.base import data_folder
 from m3n.estimators import CoverageReport
 from m3n.features import CHUNKING
 from m3n.io import read_columns
+from m3n.io.schemes import chunks
+from m3n.scores.labels import are_chunks
 
 SPLITS = 20
+BINS = 15  # of the calibration error
 QUICK = 3
-LEVELS = ((0.1, 0.1), (0.1, 0.01), (0.05, 0.05))  # alpha, label_alpha
+LEVELS = ((0.1, 0.1), (0.1, 0.01), (0.05, 0.05))
 BOUNDARY = "-DOCSTART-"
 
 
@@ -45,6 +48,7 @@ def run(quick: bool = False) -> dict[str, Any]:
             level = f"alpha {alphas[0]:g}, label_alpha {alphas[1]:g}"
             found[name][level] = measure(task, alphas, QUICK if quick else SPLITS)
             print(f"{name}, {level}: {found[name][level]}", flush=True)
+        found[name] |= spans(task) if are_chunks(task.y) else {}
     return found
 
 
@@ -61,8 +65,7 @@ def measure(task: Task, alphas: tuple[float, float], splits: int) -> dict[str, A
     """Coverages and sizes over random halves."""
     reports, temperatures, begin = [], [], time.process_time()
     for seed in range(splits):
-        order = np.random.default_rng(seed).permutation(len(task.X)).tolist()
-        held, fresh = ((_chosen(task.X, half), _chosen(task.y, half)) for half in np.array_split(order, 2))
+        held, fresh = halves(task, seed)
         task.model.calibrate(*held, alphas[0], label_alpha=alphas[1])
         temperatures.append(task.model.temperature_)
         reports.append(task.model.coverage_report(*fresh))
@@ -70,6 +73,28 @@ def measure(task: Task, alphas: tuple[float, float], splits: int) -> dict[str, A
         "temperature": float(np.mean(temperatures)),
         "seconds per split": (time.process_time() - begin) / splits,
     }
+
+
+def halves(task: Task, seed: int) -> list[tuple[list[Any], list[Any]]]:
+    """The data cut at random."""
+    order = np.random.default_rng(seed).permutation(len(task.X))
+    return [(_chosen(task.X, half), _chosen(task.y, half)) for half in np.array_split(order, 2)]
+
+
+def spans(task: Task) -> dict[str, Any]:
+    """What predicted chunks say of themselves, calibrated on a half and tested on the other one; in per cent."""
+    held, (X, y) = halves(task, 0)
+    task.model.calibrate_temperature(*held)
+    gold = [{(begin, end, kind) for kind, begin, end in chunks(labels)} for labels in y]
+    found: dict[str, Any] = {}
+    for name, temperature in (("spans", None), ("spans at 1", 1.0)):
+        rows = zip(task.model.predict_spans(X, temperature), gold, strict=True)
+        pairs = np.array([(span.probability, span[:3] in known) for row, known in rows for span in row])
+        bins = np.minimum((pairs[:, 0] * BINS).astype(int), BINS - 1)
+        error = sum(abs(float(np.subtract(*pairs[bins == k].sum(axis=0)))) for k in range(BINS)) / len(pairs)
+        said, right = (100.0 * pairs.mean(axis=0)).tolist()
+        found[name] = {"mean probability %": said, "right %": right, "calibration error %": 100.0 * error}
+    return found
 
 
 def _means(reports: list[CoverageReport]) -> dict[str, Any]:

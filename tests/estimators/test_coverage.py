@@ -1,6 +1,7 @@
 """Coverage over fresh draws, sets against all outputs, thresholds against their definitions, and refusals."""
 
 import math
+from dataclasses import asdict
 from itertools import pairwise, product
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import m3n
-from m3n.estimators import Coverage
+from m3n.estimators import Coverage, summary
 from m3n.estimators.conformal import least_examples, share_threshold, surprise_threshold
 
 LABELS = ["a", "b", "c"]
@@ -164,6 +165,7 @@ def test_everything_is_kept_and_a_new_fit_forgets_it(tagger, tmp_path):
     tagger.save(tmp_path / "model.m3n")
     again = m3n.load(tmp_path / "model.m3n")
     assert again.coverage_ == tagger.coverage_
+    assert summary(again)["coverage"] == asdict(tagger.coverage_)
     assert again.predict_set(X) == tagger.predict_set(X)
     assert again.predict_label_sets(X) == tagger.predict_label_sets(X)
     sets = again.predict_set(X)
