@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -148,3 +149,12 @@ def test_training_settles_sets_and_says_what_they_hold():
 )
 def test_sets_that_cannot_be_had(arguments, message):
     assert message in plain(m3n_(*arguments, code=2).output)
+    assert not Path("x").exists()  # nothing was trained for nothing
+
+
+def test_labels_that_no_set_holds_do_not_cost_the_model():
+    write("odd.txt", sentences(30, seed=9).replace("I-NP", "I-XP"))
+    options = ["train", "train.txt", "-m", "plain.m3n", "--jobs", 1, "--calibrate", "odd.txt", "--coverage", 0.9]
+    text = plain(m3n_(*options, code=2).output)
+    assert "coverage of 0.9 cannot be reached: the right answers of 24 of 24 held-out sequences" in text
+    assert m3n.load("plain.m3n").coverage_ is None

@@ -140,7 +140,7 @@ def train(
     with blaming("--task"):
         form = command.estimator_for(task)._form
     files = command.Files(source, test, test_links, calibrate, encoding)
-    material = command.read_material(files, reading, form)
+    material = command.read_material(files, reading, form, promise)
     if repair:
         with blaming("--repair"):
             material = material.repaired(constraints)

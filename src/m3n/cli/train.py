@@ -15,6 +15,7 @@ from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
 from m3n.estimators.chains import scheme_of
+from m3n.estimators.coverage import check_enough
 from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
 from m3n.io import Data
 from m3n.io.files import Source, name_of, recoded
@@ -109,6 +110,16 @@ class Promise(NamedTuple):
     alpha: float  # how often the right output
     label_alpha: float | None  # the share of right labels; None for the same
 
+    def check(self, data: Data) -> None:
+        """Refuse held-out data that are too few, before the training that would be for nothing.
+
+        Parameters
+        ----------
+        data : Data
+            The held-out data.
+        """
+        check_enough(sum(map(bool, data.y or [])), min(self.alpha, self.label_alpha or 1.0))
+
 
 @dataclass(frozen=True)
 class Wishes:
@@ -124,7 +135,7 @@ class Wishes:
     promise: Promise | None = None  # how much sets of answers hold, if they are wanted
 
 
-def read_material(files: Files, reading: Reading, form: Form) -> Material:
+def read_material(files: Files, reading: Reading, form: Form, promise: Promise | None = None) -> Material:
     """Read what there is.
 
     Parameters
@@ -135,6 +146,8 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         How.
     form : Form
         Of what is learnt.
+    promise : Promise or None
+        What the data to calibrate on must be enough for.
     """
     with blaming("DATA"):
         shards = packed_at(files.data)
@@ -154,6 +167,8 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         if other is not None and form is not SEQUENCES:
             raise ValueError(f"temperatures are fitted for labels of sequences, not for {form.kind}; leave it away")
         calibration = None if other is None else reading.labelled(recoded(other, files.encoding), form, data)
+        if calibration is not None and promise is not None:
+            promise.check(calibration)
     return Material(files, data, held_out, calibration)
 
 
@@ -204,7 +219,7 @@ def run(material: Material, wishes: Wishes) -> int:
     _fit(model, material, wishes)
     remarks = [material.mended] if material.mended else []
     model.save(wishes.model)
-    if material.calibration is not None:  # which may fail
+    if material.calibration is not None:  # which may fail: labels that the model does not know, say
         remarks.append(_calibrated(model, material, wishes.promise))
         model.save(wishes.model)
     trained = clock() - begin

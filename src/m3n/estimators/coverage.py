@@ -44,6 +44,7 @@ from m3n.estimators.conformal import check_alpha, least_examples, share_threshol
 from m3n.estimators.span_shares import Span, predicted_spans, read_classes
 from m3n.solvers.base import seed_of
 
+TEMPERATURE_SHARE = 0.2  # of the held-out sequences; a fifth is plenty for one number
 WITHOUT = (
     "this model has not been calibrated, so its sets would promise nothing: call calibrate(X, y, alpha) on data that "
     "training has not seen"
@@ -95,7 +96,13 @@ class Covered(Calibrated):
     random_state: Any
 
     def calibrate(
-        self, X: Any, y: Any, alpha: float = 0.1, *, label_alpha: float | None = None, temperature_share: float = 0.2
+        self,
+        X: Any,
+        y: Any,
+        alpha: float = 0.1,
+        *,
+        label_alpha: float | None = None,
+        temperature_share: float = TEMPERATURE_SHARE,
     ) -> Self:
         """Settle how large sets of answers must be to hold the truth as often as wanted, on held-out data.
 
@@ -244,6 +251,28 @@ class Covered(Calibrated):
         """What sequences with their scores are asked, and a copy of ``nothing`` for empty ones."""
 
 
+def check_enough(count: int, alpha: float, temperature_share: float = TEMPERATURE_SHARE) -> int:
+    """Refuse held-out data that are too few; returns how many sequences choose the temperature.
+
+    Parameters
+    ----------
+    count : int
+        How many held-out sequences there are, without empty ones.
+    alpha : float
+        The smaller one of ``alpha`` and ``label_alpha``.
+    temperature_share : float
+        The part that chooses the temperature.
+    """
+    first, least = math.ceil(count * temperature_share), least_examples(alpha)
+    if count - first < least:
+        left = f", {first} of which choose the temperature (temperature_share={temperature_share:g})" if first else ""
+        raise ValueError(
+            f"{count} sequences with labels are too few{left}: thresholds for alpha={alpha:g} come from {least} others "
+            "at least; give more, or take a larger alpha"
+        )
+    return first
+
+
 def thresholds(found: Right, lengths: np.ndarray, first: np.ndarray, settings: tuple[float, float, float]) -> Coverage:
     """Both thresholds from the sequences that have not chosen the temperature.
 
@@ -271,14 +300,7 @@ def _side_by_side(pieces: Sequence[Scored], right: np.ndarray) -> Iterator[tuple
 
 
 def _drawn(count: int, share: float, alpha: float, seed: int) -> np.ndarray:
-    """Which sequences choose the temperature; refuses if the others are too few."""
-    first = math.ceil(count * share)
-    if count - first < least_examples(alpha):
-        left = f", {first} of which choose the temperature (temperature_share={share:g})" if first else ""
-        raise ValueError(
-            f"{count} sequences with labels are too few{left}: thresholds for alpha={alpha:g} come from "
-            f"{least_examples(alpha)} others at least; give more, or take a larger alpha"
-        )
+    """Which sequences choose the temperature."""
     chosen = np.zeros(count, bool)
-    chosen[np.random.default_rng(seed).permutation(count)[:first]] = True
+    chosen[np.random.default_rng(seed).permutation(count)[: check_enough(count, alpha, share)]] = True
     return chosen
