@@ -15,6 +15,7 @@ from benchmarks import (
     command,
     contests,
     convergence,
+    coverage,
     defaults,
     earlier,
     final,
@@ -46,6 +47,7 @@ SUITES = {
     "kernels": kernels.run,
     "graphs": graphs.run,
     "labelling": labelling.run,
+    "coverage": coverage.run,
     "parsing": parsing.run,
     "alignment": alignment.run,
     "command": command.run,
@@ -71,6 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
         "defaults": partial(defaults.run, given.quick),
         "scale": partial(scale.run, given.quick),
         "final": partial(final.run, given.quick),
+        "coverage": partial(coverage.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:

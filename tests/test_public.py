@@ -148,6 +148,7 @@ def blocks(path):
         "docs/parsing.md",
         "docs/alignment.md",
         "docs/comparing.md",
+        "docs/coverage.md",
         "docs/decoding.md",
         "docs/extending.md",
         "docs/formats.md",

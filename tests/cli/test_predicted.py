@@ -1,10 +1,14 @@
 """What ``predict`` writes is what ``evaluate`` reads, in every form; what are no labels is refused."""
 
 import json
+from dataclasses import asdict, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import m3n
+from m3n.io import read_columns
 from tests.cli.test_demo import plain
 from tests.cli.test_toolbox import m3n_, sentences, trained, write
 
@@ -18,6 +22,9 @@ def folder(tmp_path_factory):
         trained()
         m3n.load("model.m3n").save("good.m3n")
         trained("--max-passes", 1)
+        held = read_columns(write("sets.txt", sentences(150, seed=7).replace("Cat NN I-NP", "Cat NN O")))
+        for name in ("good.m3n", "model.m3n"):
+            m3n.load(name).calibrate(held, held.labels, 0.2, label_alpha=0.08).save(f"sets_{name}")
         write("new.txt", sentences(12, seed=5).replace("DT", "NN"))
         write("held.txt", sentences(12, seed=6).replace("Cat NN I-NP", "Cat NN O"))
     return place
@@ -31,6 +38,7 @@ def in_the_folder(folder, monkeypatch):
 FORMS = [
     (), ("--confidence",), ("--marginals",), ("--confidence", "--marginals"), ("--n-best", 3), ("--json",),
     ("--json", "--confidence", "--marginals"), ("--json", "--n-best", 2), ("--confidence", "--temperature", 0.3),
+    ("--sets",), ("--sets", "--confidence", "--marginals"), ("--sets", "--json"),
 ]  # fmt: skip
 
 
@@ -38,7 +46,8 @@ FORMS = [
 def test_every_form_is_evaluated_like_the_model(options):
     expected = json.loads(m3n_("evaluate", "new.txt", "-m", "model.m3n", "--json").stdout)
     assert 0.2 < expected["tokens"]["accuracy"] < 1.0
-    written = m3n_("predict", "new.txt", "-m", "model.m3n", *options).stdout
+    name = "sets_model.m3n" if "--sets" in options else "model.m3n"
+    written = m3n_("predict", "new.txt", "-m", name, *options).stdout
     assert json.loads(m3n_("evaluate", "-", "--json", given=written).stdout) == expected
 
 
@@ -90,3 +99,62 @@ def test_calibration_is_kept_and_remarks_end():
     write("scenes", "a 1:1\n")
     text = plain(m3n_("train", "scenes", "-m", "x", "--task", "labels", "--calibrate", "scenes", code=2).output)
     assert "temperatures are fitted for labels of sequences, not for sets" in text
+
+
+def test_sets_are_those_of_the_model():
+    model, new = m3n.load("sets_good.m3n"), read_columns("new.txt")
+    shares = np.sort(np.concatenate(model.predict_marginals(new)), axis=1)
+    model.coverage_ = replace(model.coverage_, share=float(np.median(shares[:, 1])))  # so that sets have all sizes
+    model.save("sizes.m3n")
+    sets, outputs = model.predict_label_sets(new), model.predict_set(new)
+    assert 1 < np.mean([len(labels) for row in sets for labels in row]) < 3
+    lines = m3n_("predict", "new.txt", "-m", "sizes.m3n", "--sets").stdout.split("\n")
+    column = [line.split()[-1].strip("{}").split("|") for line in lines if line]
+    assert column == [labels for row in sets for labels in row]
+    objects = m3n_("predict", "new.txt", "-m", "sizes.m3n", "--sets", "--json").stdout.splitlines()
+    for line, row, known in zip(objects, sets, outputs, strict=True):
+        told = json.loads(line)
+        assert (told["sets"], told["complete"]) == (row, known.complete)
+        assert [(output["labels"], output["probability"]) for output in told["outputs"]] == known.outputs
+
+
+def test_training_settles_sets_and_says_what_they_hold():
+    write("held.txt", sentences(30, seed=8).replace("Cat NN I-NP", "Cat NN O"))
+    options = ["train", "train.txt", "-m", "sets.m3n", "--jobs", 1, "--calibrate", "held.txt", "--coverage", 0.8]
+    told = json.loads(m3n_(*options, "--label-coverage", 0.95, "--test", "new.txt", "--json").stdout)
+    model, new = m3n.load("sets.m3n"), read_columns("new.txt")
+    assert (model.coverage_.alpha, model.coverage_.label_alpha) == (0.2, 0.05)
+    found = model.coverage_report(new, new.labels)
+    assert told["coverage"] == asdict(found)
+    assert f"new.txt: {found}" in m3n_(*options, "--label-coverage", 0.95, "--test", "new.txt").output
+    m3n_(*options[:-2], "--coverage", 0.9)
+    assert (m3n.load("sets.m3n").coverage_.alpha, m3n.load("sets.m3n").coverage_.label_alpha) == (0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("predict", "new.txt", "-m", "good.m3n", "--sets"), "m3n train --calibrate HELD_OUT --coverage 0.9"),
+        (
+            ("predict", "new.txt", "-m", "sets_good.m3n", "--sets", "--n-best", 2),
+            "--sets as many as are needed",
+        ),
+        (("train", "train.txt", "-m", "x", "--coverage", 0.9), "give --calibrate HELD_OUT and --coverage"),
+        (("train", "train.txt", "-m", "x", "--calibrate", "new.txt", "--coverage", 90), "between 0 and 1, such as 0.9"),
+        (
+            ("train", "train.txt", "-m", "x", "--calibrate", "new.txt", "--coverage", 0.99),
+            "12 sequences with labels are too few",
+        ),
+    ],
+)
+def test_sets_that_cannot_be_had(arguments, message):
+    assert message in plain(m3n_(*arguments, code=2).output)
+    assert not Path("x").exists()  # nothing was trained for nothing
+
+
+def test_labels_that_no_set_holds_do_not_cost_the_model():
+    write("odd.txt", sentences(30, seed=9).replace("I-NP", "I-XP"))
+    options = ["train", "train.txt", "-m", "plain.m3n", "--jobs", 1, "--calibrate", "odd.txt", "--coverage", 0.9]
+    text = plain(m3n_(*options, code=2).output)
+    assert "coverage of 0.9 cannot be reached: the right answers of 24 of 24 held-out sequences" in text
+    assert m3n.load("plain.m3n").coverage_ is None

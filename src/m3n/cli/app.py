@@ -71,6 +71,8 @@ def train(
     test: options.Test = None,
     report: options.Report = None,
     calibrate: options.Calibrate = None,
+    coverage: options.CoverageWanted = None,
+    label_coverage: options.LabelCoverage = None,
     task: options.Task = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -128,6 +130,8 @@ def train(
     with blaming("--backend"):
         where = parse_backend(backend, address, workers, lanes)
     check_outputs(model=model, report=report, checkpoint=checkpoint)
+    with blaming("--coverage"):
+        promise = command.promised(coverage, label_coverage, calibrate)
     reading = Reading(format, delimiter, label, first_feature, single_root, links, not (json or quiet))
     with blaming("DATA"):
         whole = packed_at(data) is None
@@ -136,7 +140,7 @@ def train(
     with blaming("--task"):
         form = command.estimator_for(task)._form
     files = command.Files(source, test, test_links, calibrate, encoding)
-    material = command.read_material(files, reading, form)
+    material = command.read_material(files, reading, form, promise)
     if repair:
         with blaming("--repair"):
             material = material.repaired(constraints)
@@ -162,7 +166,7 @@ def train(
         "single_root": None if single_root else False, "translations": known, "structure": structure,
         "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False,
     }  # fmt: skip
-    wishes = command.Wishes(model, task, settings, more, report, json, quiet)
+    wishes = command.Wishes(model, task, settings, more, report, json, quiet, promise)
     with blaming("train"), compilation_shown(not (json or quiet)):
         code = command.run(material, wishes)
     raise typer.Exit(code)
@@ -226,6 +230,10 @@ def predict(
             help="Of probabilities: below 1 they are sharper. Default: what train --calibrate has found, else 1."
         ),
     ] = None,
+    sets: Annotated[
+        bool,
+        typer.Option("--sets", help="Sets of labels that hold the right one as often as train --coverage said."),
+    ] = False,
     json: JsonLines = False,
     format: Format = None,
     delimiter: Delimiter = None,
@@ -245,7 +253,7 @@ def predict(
     from m3n.cli.inputs import Reading
 
     check_outputs(output=output)
-    wanted = command.Wanted(n_best, marginals, confidence, temperature, json, output_format)
+    wanted = command.Wanted(n_best, marginals, confidence, temperature, json, output_format, sets)
     with blaming("--model"):
         fitted = m3n.load(model)
     with blaming("predict"):

@@ -36,6 +36,7 @@ class Wanted:
     temperature: float | None = None  # of all probabilities; None for that of the model
     json: bool = False  # JSON lines, whatever the format of the data
     format: str | None = None  # of links
+    sets: bool = False  # sets of labels, and in JSON of whole outputs
 
     @property
     def probabilities(self) -> bool:
@@ -64,6 +65,8 @@ def check(model: Any, wanted: Wanted) -> None:
         raise ValueError("probabilities of arcs and spans have no place in the file; add --json")
     if wanted.temperature is not None:
         _check_temperature(form, wanted)
+    if wanted.sets:
+        _check_sets(model, form, wanted)
     if wanted.n_best > 1 and not hasattr(model, "predict_k_best"):
         raise ValueError(f"a {type(model).__name__} has one answer per {form.example}; leave --n-best away")
 
@@ -74,6 +77,15 @@ def _check_temperature(form: Form, wanted: Wanted) -> None:
     if not wanted.probabilities:
         raise ValueError("--temperature is for probabilities: add --confidence, --marginals or --n-best")
     check_temperature(wanted.temperature or 0.0)
+
+
+def _check_sets(model: Any, form: Form, wanted: Wanted) -> None:
+    if not hasattr(model, "predict_label_sets"):
+        raise ValueError(f"--sets is for labels of sequences, not for {form.kind}; leave it away")
+    if wanted.n_best > 1:
+        raise ValueError("--n-best has as many answers as are asked for, --sets as many as are needed: choose one")
+    if getattr(model, "coverage_", None) is None:
+        raise ValueError("nobody has settled how large sets must be: m3n train --calibrate HELD_OUT --coverage 0.9")
 
 
 def run(model: Any, parts: Iterable[Data], output: Path, wanted: Wanted, encoding: str | None = None) -> None:
@@ -129,8 +141,9 @@ def texts_of(model: Any, data: Data, wanted: Wanted, first: int) -> Iterable[str
         warmth = {} if wanted.temperature is None else {"temperature": wanted.temperature}
         answers = model.predict_k_best(data.X, wanted.n_best, probabilities=True, **warmth)
         return _best_json(_known(data, model), answers) if wanted.json else _best_lines(data, answers)
-    found = _answers(model, data.X, wanted)
-    if wanted.json or data.format == "json_lines":
+    objects = wanted.json or data.format == "json_lines"
+    found = _answers(model, data.X, wanted) | (_answer_sets(model, data.X, objects) if wanted.sets else {})
+    if objects:
         return _json(_known(data, model), found)
     if data.format == "svmlight":
         return _sets(found)
@@ -158,14 +171,27 @@ def _answers(model: Any, X: Any, wanted: Wanted) -> dict[str, list[Any]]:
     return found
 
 
+def _answer_sets(model: Any, X: Any, objects: bool) -> dict[str, list[Any]]:
+    """Sets of labels, and where there is room for them sets of whole outputs."""
+    found: dict[str, list[Any]] = {"sets": model.predict_label_sets(X)}
+    if objects:
+        outputs = model.predict_set(X)
+        names = ("labels", "probability")
+        found["outputs"] = [[dict(zip(names, output, strict=True)) for output in known] for known in outputs]
+        found["complete"] = [known.complete for known in outputs]
+    return found
+
+
 def _columns(found: dict[str, list[Any]]) -> Iterator[list[list[str]]]:
-    """The predicted labels, their probabilities, those of all labels."""
+    """The predicted labels, their probabilities, those of all labels, the sets of labels."""
     yield [[str(label) for label in sequence] for sequence in found["labels"]]
     if "confidence" in found:
         yield [[f"{p:.6f}" for p in sequence] for sequence in found["confidence"]]
     shares = found.get("marginals", [])
     for name in shares[0][0] if shares else ():
         yield [[f"{name}/{row[name]:.6f}" for row in sequence] for sequence in shares]
+    if "sets" in found:
+        yield [["{" + "|".join(map(str, labels)) + "}" for labels in sequence] for sequence in found["sets"]]
 
 
 def _sets(found: dict[str, list[Any]]) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""What ``m3n predict`` has written, read back: right labels and predicted ones, without the probabilities beside them.
+"""What ``m3n predict`` has written, read back: right labels and predicted ones, without what else stands beside them.
 
 columns         ... right predicted
 --confidence    ... right predicted 0.912345
 --marginals     ... right predicted B/0.912345 I/0.034512 O/0.053143
+--sets          ... right predicted {B|I}
 --n-best        the same as columns, in blocks after "# RANK PROBABILITY", of which the first of a sequence counts
 --json          {"gold": [...], "labels": [...]}, or with "n_best" instead of "labels"
 """
@@ -19,6 +20,7 @@ from m3n.io.files import Held, Source, hold, lines_of, name_of, reading
 
 PROBABILITY = re.compile(r"[01]\.\d{6}")
 SHARE = re.compile(r".+/[01]\.\d{6}", re.DOTALL)
+SET = re.compile(r"\{.+\}", re.DOTALL)
 RANK = re.compile(r"# (\d+) [01]\.\d{6}")
 
 
@@ -69,10 +71,13 @@ def are_probabilities(values: Sequence[Any]) -> bool:
 
 
 def _columns(source: Source, delimiter: str | None, others: str = "") -> Predicted:
-    """The last two columns that hold no probabilities."""
+    """The last two columns that hold neither probabilities nor sets."""
     read = read_columns(source, delimiter=delimiter)
     columns = [*read.columns, *([] if read.label is None else [read.label])]
     width = len(columns)
+    if all(map(SET.fullmatch, columns[-1].values)) and len(columns) > 1:
+        columns.pop()
+    sets = width - len(columns)
     while all(map(SHARE.fullmatch, columns[-1].values)) and len(columns) > 1:
         columns.pop()
     if are_probabilities(columns[-1].values):
@@ -80,7 +85,7 @@ def _columns(source: Source, delimiter: str | None, others: str = "") -> Predict
     if len(columns) < 3:
         what = f"{len(columns)} column{'s' * (len(columns) != 1)}" if width > len(columns) else "two columns"
         raise ValueError(f"{name_of(source)} has {what}; give a model, or a file with word, right label, predicted")
-    left = [others] * bool(others) + ["probabilities"] * (width > len(columns))
+    left = [others] * bool(others) + ["probabilities"] * (width - sets > len(columns)) + ["sets"] * sets
     said = f"{' and '.join(left)} are left out" if left else ""
     gold, found = (_labels(column, read) for column in columns[-2:])
     if set(columns[-2].values).isdisjoint(columns[-1].values):

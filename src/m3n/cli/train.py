@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import m3n
 from m3n.cli.inputs import Reading, all_scores
@@ -15,6 +15,7 @@ from m3n.cli.remarks import remarks_on
 from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
 from m3n.estimators.chains import scheme_of
+from m3n.estimators.coverage import check_enough
 from m3n.estimators.final import proof_of
 from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
 from m3n.io import Data
@@ -105,6 +106,23 @@ class Material:
         return place_of(self.files.data, self.data.format, y, error.sequence, error.position)
 
 
+class Promise(NamedTuple):
+    """What sets of answers may miss."""
+
+    alpha: float  # how often the right output
+    label_alpha: float | None  # the share of right labels; None for the same
+
+    def check(self, data: Data) -> None:
+        """Refuse held-out data that are too few, before the training that would be for nothing.
+
+        Parameters
+        ----------
+        data : Data
+            The held-out data.
+        """
+        check_enough(sum(map(bool, data.y or [])), min(self.alpha, self.label_alpha or 1.0))
+
+
 @dataclass(frozen=True)
 class Wishes:
     """What was asked for besides the data."""
@@ -116,9 +134,10 @@ class Wishes:
     report: Path | None = None  # where the report goes
     json: bool = False  # print JSON and nothing else
     quiet: bool = False  # print nothing
+    promise: Promise | None = None  # how much sets of answers hold, if they are wanted
 
 
-def read_material(files: Files, reading: Reading, form: Form) -> Material:
+def read_material(files: Files, reading: Reading, form: Form, promise: Promise | None = None) -> Material:
     """Read what there is.
 
     Parameters
@@ -129,6 +148,8 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         How.
     form : Form
         Of what is learnt.
+    promise : Promise or None
+        What the data to calibrate on must be enough for.
     """
     with blaming("DATA"):
         shards = packed_at(files.data)
@@ -148,6 +169,8 @@ def read_material(files: Files, reading: Reading, form: Form) -> Material:
         if other is not None and form is not SEQUENCES:
             raise ValueError(f"temperatures are fitted for labels of sequences, not for {form.kind}; leave it away")
         calibration = None if other is None else reading.labelled(recoded(other, files.encoding), form, data)
+        if calibration is not None and promise is not None:
+            promise.check(calibration)
     return Material(files, data, held_out, calibration)
 
 
@@ -197,24 +220,28 @@ def run(material: Material, wishes: Wishes) -> int:
         _announce(out, material, form_of(model), wishes)
     _fit(model, material, wishes)
     remarks = [material.mended] if material.mended else []
-    if material.calibration is not None:
-        remarks.append(_calibrated(model, material.calibration, material.files.calibrate))
     model.save(wishes.model)
+    if material.calibration is not None:  # which may fail: labels that the model does not know, say
+        remarks.append(_calibrated(model, material, wishes.promise))
+        model.save(wishes.model)
     trained = clock() - begin
     remarks += remarks_on(model, data, material.count)
     remarks += [LOST.format(wishes.settings.get("checkpoint"))] if model.status_ is Status.LOST else []
     scores = {} if material.held_out is None else _scores(model, material.held_out)
     final = None if material.held_out is None else _final(model, material.held_out)
+    covered = _covered(model, material.held_out)
     if wishes.report is not None:
         from m3n.reports import report
 
         shown_data = material.held_out or data
         report(None, model, shown_data.X, shown_data.y, title=wishes.model.name).save(wishes.report)
     if wishes.json:
-        print_json(_summary(model, wishes, trained, scores) | {"final": final, "remarks": remarks})
+        sets = {} if covered is None else {"coverage": asdict(covered)}
+        print_json(_summary(model, wishes, trained, scores) | {"final": final} | sets | {"remarks": remarks})
     elif not wishes.quiet:
         _tell(out, model, wishes, trained)
         found = [*(_said(name, score) for name, score in scores.items()), *_proven(final)]
+        found += [] if covered is None else [str(covered)]
         _tell_more(out, [*remarks, *(f"{material.files.test}: {words}" for words in found)], wishes.report)
     return INTERRUPTED if model.status_ is Status.INTERRUPTED else 0
 
@@ -248,12 +275,48 @@ def _fit(model: Any, material: Material, wishes: Wishes) -> None:
         raise ValueError(f"{material.place(error)}: {what}; {remedy}") from None
 
 
-def _calibrated(model: Any, data: Data, path: Path | None) -> str:
-    """Fit the temperature of probabilities; what that brought, in words."""
+def promised(coverage: float | None, label_coverage: float | None, calibrate: Path | None) -> Promise | None:
+    """What sets of answers may miss, if somebody wants such sets.
+
+    Parameters
+    ----------
+    coverage, label_coverage : float or None
+        How much they are to hold.
+    calibrate : Path or None
+        The data that settle how large they must be.
+    """
+    if coverage is None and label_coverage is None:
+        return None
+    if coverage is None or calibrate is None:
+        raise ValueError("sets of answers are settled by data: give --calibrate HELD_OUT and --coverage, such as 0.9")
+    for share in (coverage, label_coverage):
+        if share is not None and not 0.0 < share < 1.0:
+            raise ValueError(f"a coverage lies between 0 and 1, such as 0.9, got {share}")
+    return Promise(_missed(coverage), None if label_coverage is None else _missed(label_coverage))
+
+
+def _missed(coverage: float) -> float:
+    return round(1.0 - coverage, 12)  # 0.1, and not 0.09999999999999998
+
+
+def _calibrated(model: Any, material: Material, promise: Promise | None) -> str:
+    """Fit the temperature of probabilities, and thresholds of sets if they are wanted; what that brought, in words."""
+    data = material.calibration or material.data
     before = model.log_loss(data.X, data.y)
-    model.calibrate_temperature(data.X, data.y)
-    after = model.log_loss(data.X, data.y)
-    return f"Probabilities: temperature {model.temperature_:.3g}, log loss {after:.4f} on {path}, {before:.4f} before"
+    if promise is None:
+        model.calibrate_temperature(data.X, data.y)
+    else:
+        model.calibrate(data.X, data.y, promise.alpha, label_alpha=promise.label_alpha)
+    after, found = model.log_loss(data.X, data.y), model.temperature_
+    path = material.files.calibrate
+    return f"Probabilities: temperature {found:.3g}, log loss {after:.4f} on {path}, {before:.4f} before"
+
+
+def _covered(model: Any, data: Data | None) -> Any:
+    """How often sets of answers hold the right one on the test data, if there are such sets."""
+    if data is None or isinstance(data.X, Shards) or getattr(model, "coverage_", None) is None:
+        return None
+    return model.coverage_report(data.X, data.y)
 
 
 def _number(count: int, what: str) -> str:

@@ -29,6 +29,19 @@ Calibrate = Annotated[
         "--calibrate", help="Labelled data, not those of training, to make probabilities true: fits a temperature."
     ),
 ]
+CoverageWanted = Annotated[
+    float | None,
+    typer.Option(
+        "--coverage",
+        help="How often sets of m3n predict --sets hold the right answer, such as 0.9: by --calibrate.",
+    ),
+]
+LabelCoverage = Annotated[
+    float | None,
+    typer.Option(
+        "--label-coverage", help="The share of right labels that their sets hold, likewise. Default: as --coverage."
+    ),
+]
 
 Template = Annotated[
     Path | None,

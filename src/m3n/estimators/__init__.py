@@ -1,7 +1,9 @@
 """scikit-learn estimators: thin facades over ``Problem`` and ``minimize``."""
 
+from m3n.estimators.answer_sets import Coverage, OutputSet
 from m3n.estimators.approximation import ApproximationReport
 from m3n.estimators.constituency_parser import ConstituencyParser
+from m3n.estimators.coverage import CoverageReport
 from m3n.estimators.dependency_parser import DependencyParser
 from m3n.estimators.explanation import Contribution, Explanation, Position, TreeExplanation
 from m3n.estimators.graph_labeler import GraphLabeler, Labelled
@@ -14,11 +16,12 @@ from m3n.estimators.predictions import Predictions
 from m3n.estimators.registry import load
 from m3n.estimators.segment_tagger import SegmentTagger
 from m3n.estimators.sequence_tagger import SequenceTagger
+from m3n.estimators.span_shares import Span
 from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
-    "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
-    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger",
-    "SequenceTagger", "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary",
-    "top_weights",
+    "ApproximationReport", "ConstituencyParser", "Contribution", "Coverage", "CoverageReport", "DependencyParser",
+    "Explanation", "GraphLabeler", "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "OutputSet",
+    "Position", "Predictions", "SegmentTagger", "SequenceTagger", "Span", "Support", "Transformed", "TreeExplanation",
+    "WordAligner", "grid_graph", "load", "summary", "top_weights",
 ]  # fmt: skip

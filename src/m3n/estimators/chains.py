@@ -11,7 +11,7 @@ max_y sum_t p_t(y_t) over the allowed outputs, which is Viterbi on the marginals
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,16 @@ class Scored:
         outputs = [self._names(labelling) for labelling in labellings]
         counts = np.isfinite(scores).sum(axis=1).tolist()
         return [[(outputs[r][i], *numbers[i][r]) for r in range(count)] for i, count in enumerate(counts)]
+
+    def alone(self, i: int) -> Scored:
+        """One of the sequences."""
+        chosen = np.array([i])
+        rows = self.structure.rows_of(chosen)
+        theta = tuple(array if own is None else array[own] for array, own in zip(self.theta, rows, strict=True))
+        low, high = self.structure.offsets[i : i + 2]
+        fixed = None if self.fixed is None else self.fixed[low:high]
+        structure = self.structure._alike(self.structure.lengths[chosen])
+        return replace(self, structure=structure, theta=theta, fixed=fixed, numbers=self.numbers[chosen])
 
     def _pin(self, node: np.ndarray) -> None:
         """Only the given labels may score."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,9 @@ def summary(model: Any) -> dict[str, Any]:
         ``kind`` of estimator, ``labels``, ``attributes`` (their number), ``weights`` and ``nonzero_weights`` (their
         numbers; with a kernel, of coefficients), ``bytes`` that they take in memory, ``support`` (how many inputs a
         kernel model keeps, else None), ``objective``, ``solver``, ``lam``, ``temperature`` (of its
-        probabilities), ``certificate`` (``primal``, ``dual``, ``gap`` and ``relaxed``), ``status``, ``passes``,
-        ``seconds``, ``parameters`` that differ from their defaults, and the ``version`` of m3n that trained it. What a
-        model does not know is None.
+        probabilities), ``coverage`` (the thresholds of sets of answers), ``certificate`` (``primal``, ``dual``, ``gap``
+        and ``relaxed``), ``status``, ``passes``, ``seconds``, ``parameters`` that differ from their defaults, and the
+        ``version`` of m3n that trained it. What a model does not know is None.
     """
     model._check_fitted()
     held = model._holder
@@ -50,6 +51,7 @@ def summary(model: Any) -> dict[str, Any]:
         "solver": origin.get("solver"),
         "lam": _plain(getattr(held, "lam_", None)),
         "temperature": _plain(getattr(held, "temperature_", None)),
+        "coverage": None if getattr(held, "coverage_", None) is None else asdict(held.coverage_),
         "certificate": None if certificate is None else _bounds(certificate),
         "status": None if status is None else str(status),
         "passes": float(trace[-1].passes) if trace else None,

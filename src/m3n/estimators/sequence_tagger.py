@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from functools import partial
 from itertools import chain
 from numbers import Integral
@@ -13,8 +14,8 @@ import numpy as np
 import scipy.sparse
 
 from m3n.estimators import files
+from m3n.estimators.answer_sets import Coverage
 from m3n.estimators.approximation import ApproximationReport, compare_with_kernel
-from m3n.estimators.calibration import Calibrated
 from m3n.estimators.chains import (
     GROUPS,
     MASKS,
@@ -30,6 +31,7 @@ from m3n.estimators.chains import (
     read_fixed,
 )
 from m3n.estimators.contributions import explain
+from m3n.estimators.coverage import Covered
 from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
@@ -54,6 +56,7 @@ from m3n.structures import Transitions
 Answer = TypeVar("Answer")
 
 DENSE = "observed_only=True is for sparse inputs; dense attributes occur with every label"
+UNCALIBRATED = {"temperature_": 1.0, "coverage_": None}  # what fit leaves to calibration
 MOST_SCORES = 1 << 25  # that a prediction holds at a time, 256 MB
 
 
@@ -87,7 +90,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(SequenceModel, Calibrated):
+class SequenceTagger(SequenceModel, Covered):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -120,6 +123,8 @@ class SequenceTagger(SequenceModel, Calibrated):
         The constraints, in the order of ``classes_``.
     temperature_ : float
         That of probabilities where no other is given: 1, or what ``calibrate_temperature`` has found.
+    coverage_ : Coverage or None
+        The thresholds of ``predict_set`` and ``predict_label_sets``, once ``calibrate`` has found them.
 
     Examples
     --------
@@ -141,6 +146,7 @@ class SequenceTagger(SequenceModel, Calibrated):
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
     temperature_: float = learnt()
+    coverage_: Coverage | None = learnt()
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
@@ -391,7 +397,7 @@ class SequenceTagger(SequenceModel, Calibrated):
         constraints = learn_constraints(self.constraints, classes, outputs)
         if self.observed_only and reader.kind == "dense":
             raise ValueError(DENSE)
-        known = {"constraints_": constraints, "temperature_": 1.0}
+        known = {"constraints_": constraints, **UNCALIBRATED}
         return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
 
     def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:
@@ -409,7 +415,7 @@ class SequenceTagger(SequenceModel, Calibrated):
             constraints=constraints, observed_only=self.observed_only, boundaries=self.boundaries,
             strengths=self.strengths,
         )  # fmt: skip
-        learnt = {"classes_": classes, "constraints_": constraints, "temperature_": 1.0}
+        learnt = {"classes_": classes, "constraints_": constraints, **UNCALIBRATED}
         return SequenceShards(shards, wishes), learnt | files.known_inputs(SequenceReader(**shards.reader()._asdict()))
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
@@ -432,15 +438,19 @@ class SequenceTagger(SequenceModel, Calibrated):
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         rules = self.constraints_
         masks = {f"constraints_{m}": getattr(rules, m).astype(np.uint8) for m in MASKS if rules is not None}
-        return {"temperature": self._warmth(None)}, masks
+        coverage = vars(self).get("coverage_")  # an imported model has none
+        settled = None if coverage is None else asdict(coverage)
+        return {"temperature": self._warmth(None), "coverage": settled}, masks
 
     def _unpacked(self, content: Content) -> dict[str, Any]:
         temperature = content.meta.get("temperature", 1.0)  # files once had none
         check_temperature(temperature)
+        settled = content.meta.get("coverage")  # likewise
+        known = {"temperature_": temperature, "coverage_": None if settled is None else Coverage(**settled)}
         if "constraints_forbidden" not in content.tensors:
-            return {"constraints_": None, "temperature_": temperature}
+            return {"constraints_": None} | known
         masks = (content.tensors[f"constraints_{name}"] for name in MASKS)
-        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks), "temperature_": temperature}
+        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks)} | known
 
     def _answers(
         self, X: Any, marginals: bool, temperature: float | None = None

@@ -24,6 +24,7 @@ from m3n.reports.curves import convergence
 from m3n.reports.examples import hardest
 from m3n.reports.markup import Markup, count, joined, tag
 from m3n.reports.quality import Outcome, confusions, predict, proven, scores, unseen
+from m3n.reports.reliability import has_probabilities, probabilities
 from m3n.reports.training import Training, explanation, settings, verdict, versions
 from m3n.reports.trees import drawings
 from m3n.reports.weights import attributes, transitions
@@ -145,8 +146,9 @@ def _labels(model: Any, X: Any, y: Any, scheme: str | None) -> About:
     """Labels, and the trees above them."""
     outcome = predict(model, X, y)
     trees = [Section("trees", "Trees", drawings(model, X, y))] if form_of(model).trees else []
+    true = probabilities(outcome, model, X) if has_probabilities(model) else None
     sections = [
-        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme), proven(model, X))),
+        Section("scores", "Scores", joined(_given(outcome, model), scores(outcome, scheme), proven(model, X), true)),
         Section("confusion", "Confusion matrix", confusions(outcome)),
         Section("transitions", "Transitions between labels", transitions(model, outcome.gold)),
         Section("weights", "Weights of attributes", attributes(model, outcome.gold)),
