@@ -60,7 +60,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-UNSAVED = ("backend", "checkpoint", "translations")  # parameters that files do not hold; a model that was used is there
+UNSAVED = (
+    "backend",
+    "checkpoint",
+    "translations",
+    "prior",
+)  # parameters that files do not hold; a model that was used is there
 DEFAULTS = {
     "solver": "auto",
     "loss": "hamming",

@@ -34,6 +34,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
+from m3n.estimators.going_on import GoesOn, Old
 from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
@@ -86,7 +87,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(SequenceModel, Calibrated):
+class SequenceTagger(SequenceModel, Calibrated, GoesOn):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -143,7 +144,7 @@ class SequenceTagger(SequenceModel, Calibrated):
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL, "min_freq", "class_weight",
+        *KERNEL, "min_freq", "class_weight", "prior",
     )  # fmt: skip
     _groups = GROUPS
 
@@ -342,15 +343,17 @@ class SequenceTagger(SequenceModel, Calibrated):
 
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
         X, y = side_by_side(X, y)
-        inputs = reader.fit(X, self.templates, self.min_freq)
-        classes, outputs = read_labels(y, inputs.lengths)
+        inputs = reader.fit(X, self.templates, self.min_freq, None if self.prior is None else self.prior.reader_)
+        classes, outputs = read_labels(y, inputs.lengths, self._known_labels)
         if not isinstance(self.constraints, Transitions):
             check_label_count(len(classes), int(inputs.lengths.sum()))
-        constraints = learn_constraints(self.constraints, classes, outputs)
+        earlier = None if self.prior is None else self.prior.constraints_
+        constraints = learn_constraints(self.constraints, classes, outputs, earlier)
         if self.observed_only and reader.kind == "dense":
             raise ValueError(DENSE)
         known = {"constraints_": constraints, "temperature_": 1.0}
-        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
+        old = Old.of(self.prior, reader, classes)
+        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0, old=old)
 
     def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:
         if self._kernel_settings() is not None:
@@ -376,7 +379,8 @@ class SequenceTagger(SequenceModel, Calibrated):
     def _setup(self, examples: Examples, node: Any) -> Setup:
         inputs, labels, loss = examples.inputs, len(examples.classes), self._bound_loss(examples.classes)
         edges = inputs.pairs is not None or (loss is not None and loss.needs_edges)
-        maps, factors = chain_maps(inputs, examples.outputs, labels, node), resolve_strengths(self.strengths, GROUPS)
+        maps = chain_maps(inputs, examples.outputs, labels, node, examples.old)
+        factors = resolve_strengths(self.strengths, GROUPS)
         features = chain_stack(maps, factors, boundaries=self.boundaries, edges=edges)
         return Setup(chain_of(inputs.lengths, labels, examples.learnt["constraints_"], edges=edges), features)
 

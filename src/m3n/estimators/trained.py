@@ -24,6 +24,7 @@ from m3n.cluster import Backend, placed, resolve_backend
 from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
+from m3n.estimators.going_on import check_prior
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.training import (
@@ -135,6 +136,10 @@ class Trained(Declared, ABC):
     backend : {"threads", "ray"}, Backend or None
         Where training runs: on threads of this process, which None means too, or on workers of a Ray cluster, as
         ``m3n.Ray`` says.
+    prior : Trained or None
+        A fitted model of the same kind to go on from: lam/2 |w - w0|^2 takes the place of lam/2 |w|^2, where w0 are its
+        weights, found by the names of attributes and labels. Its attributes and labels are kept, whether the new data
+        have them or not; new ones begin at 0. Not with a kernel, ``l1``, "slack", shards or workers elsewhere.
 
     Attributes
     ----------
@@ -189,6 +194,7 @@ class Trained(Declared, ABC):
     class_weight: Mapping[Any, float] | str | None = None
     checkpoint: str | os.PathLike[str] | None = None
     backend: str | Backend | None = None
+    prior: Any = None
 
     classes_: np.ndarray = learnt()
     coef_: Any = learnt("attributes", "labels", weights=True)
@@ -235,6 +241,14 @@ class Trained(Declared, ABC):
         tags.target_tags.required = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """A new estimator with the same parameters; the model to go on from stays as it is."""
+        from sklearn.base import BaseEstimator
+
+        made: Self = BaseEstimator.__sklearn_clone__(self)
+        made.prior = self.prior
+        return made
 
     def problem(self, X: Any, y: Any = None) -> Objective:
         """What ``fit`` would minimise, for ``m3n.minimize`` and ``m3n.path``.
@@ -296,7 +310,7 @@ class Trained(Declared, ABC):
         fitted |= {**examples.learnt, **setup.learnt}
         del examples  # observed pairs have made their own of it
         result = self._minimize(problem, self._start(problem, known), setup.scale)
-        fitted |= self._named_weights(setup.features, result.w)
+        fitted |= self._named_weights(setup.features, problem.absolute(result.w))
         fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
         fitted["lam_"] = problem.lam * setup.scale
         return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
@@ -305,6 +319,8 @@ class Trained(Declared, ABC):
         """The same with examples that stay in shards."""
         if y is not None or sample_weight is not None:
             raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
+        if self.prior is not None:
+            raise ValueError("prior is for data in memory: shards number their attributes themselves")
         source, fitted = self._source(shards)
         with self._sharded(source) as problem:
             known = self._known_shards(shards) if self.warm_start else None
@@ -343,6 +359,7 @@ class Trained(Declared, ABC):
             weighted_loss(self.loss, self.class_weight)
         else:
             check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
+        check_prior(self)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -391,6 +408,7 @@ class Trained(Declared, ABC):
             temperature=objective.temperature,
             rescale=objective.rescale,
             n_jobs=self.n_jobs,
+            prior=None if examples.old is None else examples.old.weights(self._named_weights, setup.features),
         )
 
     def _usual_strength(self) -> float:

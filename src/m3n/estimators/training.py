@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
+from m3n.estimators.going_on import Old
 from m3n.estimators.matrices import stored
 from m3n.features import FeatureMap, Scaled, Stack
 
@@ -142,6 +143,8 @@ class Examples:
         X as it was given, where an estimator needs that again.
     usable : array of bool (examples,) or None
         Which of them say something; None: all.
+    old : Old or None
+        An earlier model to go on from.
     """
 
     inputs: Any
@@ -151,6 +154,7 @@ class Examples:
     learnt: Mapping[str, Any] = field(default_factory=dict)
     given: Sequence[Any] | None = None
     usable: np.ndarray | None = None
+    old: Old | None = None
 
     @property
     def count(self) -> float:
