@@ -35,7 +35,17 @@ from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.going_on import GoesOn, Old
-from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
+from m3n.estimators.held_out import Pair, Score, divided, read_validation
+from m3n.estimators.inputs import (
+    Inputs,
+    SequenceReader,
+    check_label_count,
+    flat_labels,
+    label_sequences,
+    number_labels,
+    read_labels,
+    share_right,
+)
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
@@ -144,7 +154,7 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL, "min_freq", "class_weight", "prior",
+        *KERNEL, "min_freq", "class_weight", "prior", "validation", "patience",
     )  # fmt: skip
     _groups = GROUPS
 
@@ -354,6 +364,20 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         known = {"constraints_": constraints, "temperature_": 1.0}
         old = Old.of(self.prior, reader, classes)
         return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0, old=old)
+
+    def _hold_out(self, examples: Examples, reader: Any) -> tuple[Examples, Score | None]:
+        given = read_validation(self.validation, self.patience)
+        if given is None:
+            return examples, None
+        if isinstance(given, Pair):  # read once
+            inputs = reader.read(given.X)
+            labels, weights = label_sequences(given.y, inputs.lengths), None
+            flat_labels(labels, inputs.lengths)  # a mistake shows before training
+        else:
+            examples, apart = divided(examples, given, self.random_state)
+            inputs, weights = apart.inputs, apart.weights
+            labels = [examples.classes[own].tolist() for own in apart.outputs]
+        return examples, lambda model: share_right(labels, model._each(inputs, None, Scored.best, []), weights)
 
     def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:
         if self._kernel_settings() is not None:

@@ -7,10 +7,11 @@ object all of its attributes at once, at the very end, so that a fit that fails 
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -25,6 +26,7 @@ from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.going_on import check_prior
+from m3n.estimators.held_out import Score, read_validation
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.training import (
@@ -40,7 +42,7 @@ from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Objective, Problem, Sharded
-from m3n.run.callbacks import ProgressBar
+from m3n.run.callbacks import HeldOut, ProgressBar
 from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
@@ -61,7 +63,7 @@ KERNEL = (
 # what may change between two fits of which the second begins where the first one ended
 FREE = (
     "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state", "verbose", "warm_start",
-    "checkpoint", "backend",
+    "checkpoint", "backend", "validation", "patience",
 )  # fmt: skip
 
 
@@ -140,6 +142,12 @@ class Trained(Declared, ABC):
         A fitted model of the same kind to go on from: lam/2 |w - w0|^2 takes the place of lam/2 |w|^2, where w0 are its
         weights, found by the names of attributes and labels. Its attributes and labels are kept, whether the new data
         have them or not; new ones begin at 0. Not with a kernel, ``l1``, "slack", shards or workers elsewhere.
+    validation : pair (X, y), float or None
+        Examples on which ``score`` is watched after every certificate, or the share of the training examples that is
+        held out for that, drawn by ``random_state``. The weights with the best score are kept, and ``certificate_`` is
+        theirs. The trace has the scores, as ``metrics["held_out"]``.
+    patience : int
+        With ``validation``: training stops after so many scores in a row that are not better than the best one.
 
     Attributes
     ----------
@@ -195,6 +203,8 @@ class Trained(Declared, ABC):
     checkpoint: str | os.PathLike[str] | None = None
     backend: str | Backend | None = None
     prior: Any = None
+    validation: Any = None
+    patience: int = 5
 
     classes_: np.ndarray = learnt()
     coef_: Any = learnt("attributes", "labels", weights=True)
@@ -211,6 +221,7 @@ class Trained(Declared, ABC):
 
     _form: ClassVar[Form] = SEQUENCES
     _has_weights: ClassVar[bool] = True
+    _holding_data = ("validation", "prior")
     _has_names: ClassVar[bool] = True  # of attributes, beside its weights
     _reader: ClassVar[Any]  # the class of what reads X
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
@@ -302,6 +313,7 @@ class Trained(Declared, ABC):
             return self._fit_shards(X, y, sample_weight)
         kernel, reader = self._kernel_settings(), self._reader()
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
+        examples, score = self._hold_out(examples, reader)
         known = self._known(examples, reader.width) if self.warm_start else None
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
@@ -309,9 +321,14 @@ class Trained(Declared, ABC):
         fitted = {"classes_": examples.classes} | files.known_inputs(reader)
         fitted |= {**examples.learnt, **setup.learnt}
         del examples  # observed pairs have made their own of it
-        result = self._minimize(problem, self._start(problem, known), setup.scale)
-        fitted |= self._named_weights(setup.features, problem.absolute(result.w))
-        fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
+
+        def weights(w: np.ndarray) -> dict[str, Any]:
+            named = self._named_weights(setup.features, problem.absolute(w))
+            return named | self._attribute_weights(kernel, node, transformer, named.pop("coef_"))
+
+        watch = [HeldOut(lambda w: score(self._with(fitted | weights(w))), self.patience)] if score else []
+        result = self._minimize(problem, self._start(problem, known), setup.scale, watch)
+        fitted |= weights(result.w)
         fitted["lam_"] = problem.lam * setup.scale
         return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
 
@@ -321,6 +338,8 @@ class Trained(Declared, ABC):
             raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
         if self.prior is not None:
             raise ValueError("prior is for data in memory: shards number their attributes themselves")
+        if self.validation is not None:
+            raise ValueError("validation is for data in memory, not for shards: leave it away")
         source, fitted = self._source(shards)
         with self._sharded(source) as problem:
             known = self._known_shards(shards) if self.warm_start else None
@@ -336,11 +355,29 @@ class Trained(Declared, ABC):
 
     def _became(self, fitted: dict[str, Any], result: Result, last: Earlier | None) -> Self:
         """Take over, all at once, what was learnt."""
+        self._take(fitted | history(result))
+        self._last = last
+        return self
+
+    def _take(self, fitted: dict[str, Any]) -> None:
         for name in ("coef_", "kernel_model_", "feature_names_in_"):  # what another fit has left
             vars(self).pop(name, None)
-        self._last = last
-        vars(self).update(fitted, **history(result))
-        return self
+        vars(self).update(fitted)
+
+    def _with(self, fitted: dict[str, Any]) -> Self:
+        """A model on trial."""
+        model = copy.copy(self)
+        model._take(fitted)
+        return model
+
+    def _hold_out(self, examples: Examples, reader: Any) -> tuple[Examples, Score | None]:
+        """The examples to learn from, and the score of a model on those that are held out, if there are any."""
+        given = read_validation(self.validation, self.patience)
+        if given is None:
+            return examples, None
+        if isinstance(given, float):
+            raise ValueError(f"validation={given:g} is for a SequenceTagger; give a pair (X, y) that is held out")
+        return examples, lambda model: model.score(*given)
 
     def _source(self, shards: Shards) -> tuple[Any, dict[str, Any]]:
         """The examples of shards, for estimators that can be trained on them, and what is learnt by reading alone."""
@@ -360,6 +397,7 @@ class Trained(Declared, ABC):
         else:
             check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
         check_prior(self)
+        read_validation(self.validation, self.patience)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -442,7 +480,9 @@ class Trained(Declared, ABC):
         solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self._relative()).solver
         return begin(self._last, known, problem, self.solver, solver)
 
-    def _minimize(self, problem: Objective, start: Start | None = None, scale: float = 1.0) -> Result:
+    def _minimize(
+        self, problem: Objective, start: Start | None = None, scale: float = 1.0, watch: Sequence[HeldOut] = ()
+    ) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
         start = Start(self.solver) if start is None else start
         saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
@@ -458,14 +498,14 @@ class Trained(Declared, ABC):
                 seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
-                callbacks=[*callbacks, *([saved] if saved else [])],
+                callbacks=[*callbacks, *([saved] if saved else []), *watch],
                 start=None if earlier else start.start,
                 resume=earlier or start.resume,
             )
         if saved:
             saved.close(result)
         result = result if earlier else start.explained(result)
-        if result.status is not Status.TOLERANCE:
+        if result.status not in (Status.TOLERANCE, Status.HELD_OUT):
             from sklearn.exceptions import ConvergenceWarning
 
             text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, above tol={self.tol:g}"

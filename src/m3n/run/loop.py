@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -38,6 +38,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
+    HELD_OUT = "no better on held-out data"
     LOST = "workers lost"
 
 
@@ -156,7 +157,9 @@ def minimize(
     max_seconds : float or None
         Stop after this much time; compilation does not count.
     callbacks : iterable of callable
-        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
+        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run. What it keeps
+        as ``metrics`` becomes a part of the record, and its method ``choose``, if it has one, may return the result
+        with other weights, as ``m3n.callbacks.HeldOut`` does.
     resume : Result or None
         Go on where an earlier run of the same solver on the very same problem stopped: no step is lost or repeated,
         and what was certified stays certified.
@@ -251,7 +254,7 @@ class _Run:
             if self.certificate.primal == np.inf:
                 raise
             log.error("%s; what is known so far is kept, and resume= or a checkpoint goes on from there", error)
-            return self._result(Status.LOST)
+            return self._chosen(self._result(Status.LOST))
 
     def _go(self) -> Result:
         try:
@@ -266,9 +269,16 @@ class _Run:
                 self._look_back(self.began_at)
             if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
-        result = self._result(status)
+        result = self._chosen(self._result(status))
         self._end(result)
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
+        return result
+
+    def _chosen(self, result: Result) -> Result:
+        """The result with the weights that callbacks prefer, if any of them has a choice."""
+        for callback in self.callbacks:
+            choose = getattr(callback, "choose", None)
+            result = result if choose is None else choose(result)
         return result
 
     def _end(self, result: Result) -> None:
@@ -365,6 +375,8 @@ class _Run:
         begin = clock()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += clock() - begin
+        for metrics in (getattr(callback, "metrics", None) for callback in self.callbacks):
+            self.trace[-1] = replace(self.trace[-1], metrics={**self.trace[-1].metrics, **(metrics or {})})
         return any(wishes)
 
     def _improve(self) -> None:
