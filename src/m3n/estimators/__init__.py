@@ -10,6 +10,7 @@ from m3n.estimators.hmm_aligner import HMMAligner
 from m3n.estimators.kernel_scores import Support, Transformed
 from m3n.estimators.model_summary import summary, top_weights
 from m3n.estimators.multilabel_classifier import MultilabelClassifier
+from m3n.estimators.partial_labels import Round
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.registry import load
 from m3n.estimators.segment_tagger import SegmentTagger
@@ -18,7 +19,7 @@ from m3n.estimators.word_aligner import WordAligner
 
 __all__ = [
     "ApproximationReport", "ConstituencyParser", "Contribution", "DependencyParser", "Explanation", "GraphLabeler",
-    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "SegmentTagger",
+    "GridGraph", "HMMAligner", "Labelled", "MultilabelClassifier", "Position", "Predictions", "Round", "SegmentTagger",
     "SequenceTagger", "Support", "Transformed", "TreeExplanation", "WordAligner", "grid_graph", "load", "summary",
     "top_weights",
 ]  # fmt: skip

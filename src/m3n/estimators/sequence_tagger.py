@@ -27,6 +27,7 @@ from m3n.estimators.chains import (
     check_decoding,
     check_temperature,
     learn_constraints,
+    named_constraints,
     read_fixed,
 )
 from m3n.estimators.contributions import explain
@@ -50,6 +51,7 @@ from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.packed_inputs import PackedInputs
+from m3n.estimators.partial_labels import AllowedLoss, Known, Round, check_rounds, read_known
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.sharded import SequenceShards, Wishes, constraints_of
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
@@ -116,6 +118,8 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         and "pairs" (attributes of pairs), each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
     min_freq : int
         Attributes that occur less often in the training data are left out.
+    rounds : int
+        Where some labels of y are unknown: at most so many convex problems one after another.
 
     Attributes
     ----------
@@ -130,6 +134,9 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         The constraints, in the order of ``classes_``.
     temperature_ : float
         That of probabilities where no other is given: 1, or what ``calibrate_temperature`` has found.
+    rounds_ : list of Round or None
+        Where some labels of y were unknown: the objective after every round, which is not convex, and the certificate
+        of the round; ``certificate_`` is that of the last one. Model files do not hold them.
 
     Examples
     --------
@@ -147,14 +154,17 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
     boundaries: bool = True
     constraints: str | Transitions | None = None
     min_freq: int = 1
+    rounds: int = 10
 
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
     temperature_: float = learnt()
+    rounds_: list[Round] | None = learnt()
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
         *KERNEL, "min_freq", "class_weight", "prior", "validation", "patience",
+        "rounds",
     )  # fmt: skip
     _groups = GROUPS
 
@@ -174,7 +184,8 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
             of: the sequences of a file need never be in memory together. ``m3n.io.unzip`` makes two such iterators of
             one of pairs.
         y : sequences of labels
-            One label per position: strings or numbers. If X and y are both iterators they are read in step.
+            One label per position: strings or numbers. If X and y are both iterators they are read in step. In lists, a
+            position may have None, for a label that is not known, or a set, list or tuple of labels, for one of these.
         sample_weight : array (sequences,), optional
             How often every sequence counts: 2 is the same as the sequence twice, 0 leaves it out.
 
@@ -354,6 +365,8 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
         X, y = side_by_side(X, y)
         inputs = reader.fit(X, self.templates, self.min_freq, None if self.prior is None else self.prior.reader_)
+        if (open_labels := read_known(y, inputs.lengths, self._known_labels)) is not None:
+            return self._partly_known(reader, inputs, open_labels)
         classes, outputs = read_labels(y, inputs.lengths, self._known_labels)
         if not isinstance(self.constraints, Transitions):
             check_label_count(len(classes), int(inputs.lengths.sum()))
@@ -361,9 +374,22 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         constraints = learn_constraints(self.constraints, classes, outputs, earlier)
         if self.observed_only and reader.kind == "dense":
             raise ValueError(DENSE)
-        known = {"constraints_": constraints, "temperature_": 1.0}
+        known = {"constraints_": constraints, "temperature_": 1.0, "rounds_": None}
         old = Old.of(self.prior, reader, classes)
         return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0, old=old)
+
+    def _partly_known(self, reader: SequenceReader, inputs: Inputs, known: Known) -> Examples:
+        """Examples of which some labels are None or one of several."""
+        check_rounds(self)
+        rules, names = self.constraints, known.classes.tolist()
+        if rules is not None:
+            rules = named_constraints(rules, names, known.place_of)
+        learnt = {"constraints_": rules, "temperature_": 1.0}
+        old = Old.of(self.prior, reader, known.classes)
+        usable = inputs.lengths > 0
+        return Examples(
+            inputs, known.classes, known.outputs, learnt=learnt, usable=usable, old=old, allowed=known.allowed
+        )
 
     def _hold_out(self, examples: Examples, reader: Any) -> tuple[Examples, Score | None]:
         given = read_validation(self.validation, self.patience)
@@ -394,7 +420,7 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
             constraints=constraints, observed_only=self.observed_only, boundaries=self.boundaries,
             strengths=self.strengths,
         )  # fmt: skip
-        learnt = {"classes_": classes, "constraints_": constraints, "temperature_": 1.0}
+        learnt = {"classes_": classes, "constraints_": constraints, "temperature_": 1.0, "rounds_": None}
         return SequenceShards(shards, wishes), learnt | files.known_inputs(SequenceReader(**shards.reader()._asdict()))
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
@@ -406,7 +432,10 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         maps = chain_maps(inputs, examples.outputs, labels, node, examples.old)
         factors = resolve_strengths(self.strengths, GROUPS)
         features = chain_stack(maps, factors, boundaries=self.boundaries, edges=edges)
-        return Setup(chain_of(inputs.lengths, labels, examples.learnt["constraints_"], edges=edges), features)
+        if loss is not None and examples.allowed is not None:
+            loss = AllowedLoss(loss, np.concatenate(examples.allowed))
+        chain = chain_of(inputs.lengths, labels, examples.learnt["constraints_"], edges=edges)
+        return Setup(chain, features, loss=loss)
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         named = chain_weights(features, w)
@@ -424,9 +453,10 @@ class SequenceTagger(SequenceModel, Calibrated, GoesOn):
         temperature = content.meta.get("temperature", 1.0)  # files once had none
         check_temperature(temperature)
         if "constraints_forbidden" not in content.tensors:
-            return {"constraints_": None, "temperature_": temperature}
+            return {"constraints_": None, "temperature_": temperature, "rounds_": None}
         masks = (content.tensors[f"constraints_{name}"] for name in MASKS)
-        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks), "temperature_": temperature}
+        rules = Transitions(tuple(content.meta["classes"]), *masks)
+        return {"constraints_": rules, "temperature_": temperature, "rounds_": None}
 
     def _answers(
         self, X: Any, marginals: bool, temperature: float | None = None

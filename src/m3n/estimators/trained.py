@@ -29,6 +29,7 @@ from m3n.estimators.going_on import check_prior
 from m3n.estimators.held_out import Score, read_validation
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
+from m3n.estimators.partial_labels import train_in_rounds
 from m3n.estimators.training import (
     Examples,
     Setup,
@@ -317,20 +318,34 @@ class Trained(Declared, ABC):
         known = self._known(examples, reader.width) if self.warm_start else None
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
-        problem = self._problem(examples, setup)
         fitted = {"classes_": examples.classes} | files.known_inputs(reader)
         fitted |= {**examples.learnt, **setup.learnt}
+        if examples.allowed is not None:
+            return self._fit_in_rounds(examples, setup, fitted)
+        problem = self._problem(examples, setup)
         del examples  # observed pairs have made their own of it
 
         def weights(w: np.ndarray) -> dict[str, Any]:
-            named = self._named_weights(setup.features, problem.absolute(w))
+            named = self._named_weights(setup.features, w)
             return named | self._attribute_weights(kernel, node, transformer, named.pop("coef_"))
 
-        watch = [HeldOut(lambda w: score(self._with(fitted | weights(w))), self.patience)] if score else []
+        def trial(w: np.ndarray) -> float:
+            return score(self._with(fitted | weights(problem.absolute(w)))) if score else 0.0
+
+        watch = [HeldOut(trial, self.patience)] if score else []
         result = self._minimize(problem, self._start(problem, known), setup.scale, watch)
-        fitted |= weights(result.w)
+        fitted |= weights(problem.absolute(result.w))
         fitted["lam_"] = problem.lam * setup.scale
         return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
+
+    def _fit_in_rounds(self, examples: Examples, setup: Setup, fitted: dict[str, Any]) -> Self:
+        """The same where some labels are unknown: the best that a few convex problems, one after another, lead to."""
+        result, w, rounds = train_in_rounds(self, examples, setup)
+        named = self._named_weights(setup.features, w)
+        coef = named.pop("coef_")
+        return self._became(
+            fitted | named | {"coef_": coef, "lam_": self._lam_of(examples), "rounds_": rounds}, result, None
+        )
 
     def _fit_shards(self, shards: Shards, y: Any, sample_weight: Any) -> Self:
         """The same with examples that stay in shards."""
@@ -387,6 +402,8 @@ class Trained(Declared, ABC):
         """What ``fit`` minimises on these examples, in memory."""
         self._check_words()
         examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
+        if examples.allowed is not None:
+            raise ValueError("y has unknown labels, of which fit makes several problems: there is no single one")
         node, _ = self._attribute_map(self._kernel_settings(), examples)
         return self._problem(examples, self._setup(examples, node))
 
@@ -431,10 +448,16 @@ class Trained(Declared, ABC):
             (classes if self._outputs is None else self._outputs).tolist()
         )
 
-    def _problem(self, examples: Examples, setup: Setup) -> Problem:
-        """What is minimised."""
-        objective, lam = resolve_objective(self.objective), resolve_lam(self.lam, self.C, examples.count)
-        lam = self._usual_strength() / examples.count if lam is None else lam
+    def _lam_of(self, examples: Examples) -> float:
+        """The regularisation of these examples."""
+        lam = resolve_lam(self.lam, self.C, examples.count)
+        return self._usual_strength() / examples.count if lam is None else lam
+
+    def _problem(self, examples: Examples, setup: Setup, pull: np.ndarray | None = None) -> Problem:
+        """What is minimised; ``pull`` takes the place of the prior."""
+        objective, lam = resolve_objective(self.objective), self._lam_of(examples)
+        if pull is None and examples.old is not None:
+            pull = examples.old.weights(self._named_weights, setup.features)
         return Problem(
             setup.structure,
             setup.features,
@@ -446,7 +469,7 @@ class Trained(Declared, ABC):
             temperature=objective.temperature,
             rescale=objective.rescale,
             n_jobs=self.n_jobs,
-            prior=None if examples.old is None else examples.old.weights(self._named_weights, setup.features),
+            prior=pull,
         )
 
     def _usual_strength(self) -> float:

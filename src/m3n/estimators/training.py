@@ -145,6 +145,8 @@ class Examples:
         Which of them say something; None: all.
     old : Old or None
         An earlier model to go on from.
+    allowed : list of arrays of bool (positions, labels), or None
+        Which labels are possible, where some are not known; None: the outputs are right.
     """
 
     inputs: Any
@@ -155,6 +157,7 @@ class Examples:
     given: Sequence[Any] | None = None
     usable: np.ndarray | None = None
     old: Old | None = None
+    allowed: list[np.ndarray] | None = None
 
     @property
     def count(self) -> float:
@@ -177,7 +180,9 @@ class Examples:
         outputs = outputs[chosen] if isinstance(outputs, np.ndarray) else [outputs[i] for i in chosen]
         weights = None if self.weights is None else self.weights[chosen]
         given = None if self.given is None else [self.given[i] for i in chosen]
-        return replace(self, inputs=self.inputs.only(chosen), outputs=outputs, weights=weights, given=given)
+        allowed = None if self.allowed is None else [self.allowed[i] for i in chosen]
+        own = replace(self, inputs=self.inputs.only(chosen), outputs=outputs, weights=weights)
+        return replace(own, given=given, allowed=allowed)
 
     def fingerprint(self) -> str:
         """The same for the same data."""
