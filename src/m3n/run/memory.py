@@ -1,7 +1,8 @@
 """Whether a run fits into memory, told before it begins.
 
 What is counted: what a solver keeps of every example (``Solver.footprint``), and for those that visit single examples
-the inputs written out as lists, which dense arrays are not yet, and what a prior says of all parts. A few vectors of all weights are not counted.
+the inputs written out as lists, which dense arrays are not yet, and the scores of all parts under a prior. A few
+vectors of all weights are not counted.
 """
 
 from __future__ import annotations
