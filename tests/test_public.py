@@ -152,6 +152,7 @@ def blocks(path):
         "docs/decoding.md",
         "docs/extending.md",
         "docs/formats.md",
+        "docs/going_on.md",
         "docs/graphs.md",
         "docs/inspecting.md",
         "docs/kernels.md",

@@ -69,7 +69,7 @@ class Enumerated:
                 parts = alone.encode(y)
                 owner.append(i)
                 psi.append(gold - features.adjoint(parts))
-                ell.append(cost.expected(parts))
+                ell.append(cost.expected(parts) - (0.0 if problem.prior is None else problem.prior @ psi[-1]))
         return cls(problem, np.array(owner), np.array(psi), np.array(ell))
 
     @property

@@ -191,7 +191,7 @@ def check_problem(problem: Problem, seed: int = 0) -> None:
         psi = np.array([gold - features.adjoint(parts) for parts in outputs])
         assert cost.expected(alone.encode(problem.gold[mine])) == 0.0, f"example {i}: the loss of gold is not 0"
         assert ell.min() >= 0.0, f"example {i}: a loss of {ell.min()} is negative"
-        margins = ell - np.array([problem.inner(w, vector) for vector in psi])
+        margins = ell - np.array([problem.inner(problem.absolute(w), vector) for vector in psi])
         values.append(margins.max())
         weights = np.exp(margins - margins.max())
         expected += weights / weights.sum() @ psi / problem.n

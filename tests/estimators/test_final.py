@@ -214,3 +214,30 @@ def test_other_weights_than_the_optimum():
     assert tagger.certify(X, radius=1e6).share == 0.0
     with pytest.raises(ValueError, match="radius must not be negative"):
         tagger.certify(X, radius=-1.0)
+
+
+def test_with_a_prior_and_with_held_out_sequences():
+    """The optimum is that of the objective with the prior; weights that are kept early have a radius of their own."""
+    for seed in range(6):
+        random = np.random.default_rng(seed)
+        X, y = texts(random, 36)
+        earlier = m3n.SequenceTagger("crf", lam=0.1).fit(X[:12], y[:12])
+        settings = {"objective": "crf", "lam": 0.1, "prior": earlier, "observed_only": seed % 2 == 1}
+        best = m3n.SequenceTagger(tol=1e-9, rtol=0.0, **settings).fit(X[12:24], y[12:24])
+        for more in ({}, {"validation": (X[24:30], y[24:30]), "patience": 1}):
+            tagger = m3n.SequenceTagger(tol=10.0**-seed, rtol=0.0, **settings, **more).fit(X[12:24], y[12:24])
+            away = np.concatenate([(tagger.transitions_ - best.transitions_).ravel(), tagger.start_ - best.start_])
+            assert np.linalg.norm(away) <= tagger.radius_ + best.radius_
+            proof, right = tagger.certify(X[24:]), best.predict(X[24:])
+            for labels, final, others in zip(proof.labels, proof.positions, right, strict=True):
+                assert all(a == b for a, b, sure in zip(labels, others, final, strict=True) if sure)
+
+
+def test_labels_that_were_not_all_known(tmp_path):
+    X, y = texts(np.random.default_rng(0))
+    y[0][0] = None
+    tagger = m3n.SequenceTagger("crf", lam=1.0).fit(X, y)
+    tagger.save(tmp_path / "model.m3n")
+    for model in (tagger, m3n.load(tmp_path / "model.m3n")):
+        with pytest.raises(ValueError, match="one of the last convex round only"):
+            model.certify(X)

@@ -253,7 +253,7 @@ NAN = [np.ones((2, 3)), np.array([[1.0, 2, 3], [1, np.nan, 3]])]
         ([np.ones((2, 3))], [[0, 1], [0]], "X has 1 sequences but y has 2"),
         ([np.ones((2, 3))], [[0]], "sequence 0 has 2 positions in X but 1 labels in y"),
         ([np.ones((2, 3))], None, "y is missing"),
-        ([np.ones((2, 3))], [["A", None]], "sequence 0, position 1: a label must be a string or a number, got None"),
+        ([np.ones((2, 3))], [["A", b"B"]], "sequence 0, position 1: a label must be a string or a number, got b'B'"),
         ([np.ones((2, 3))], [["A", float("nan")]], "sequence 0, position 1: a label must be"),
         ([np.ones((2, 3))], [["A", 1]], "all strings or all numbers"),
         ([np.ones((2, 3))], ["AB"], "sequence 0: y must be a list of labels, got 'AB'"),

@@ -76,6 +76,7 @@ def train(
     task: options.Task = None,
     json: Json = False,
     quiet: Quiet = False,
+    prior: options.Prior = None,
     template: options.Template = None,
     min_freq: options.MinFreq = None,
     constraints: options.Constraints = None,
@@ -91,6 +92,8 @@ def train(
     tol: options.Tol = None,
     max_passes: options.MaxPasses = None,
     max_seconds: options.MaxSeconds = None,
+    validation: options.Validation = None,
+    patience: options.Patience = None,
     checkpoint: options.Checkpoint = None,
     solver: options.Solver = "auto",
     jobs: Jobs = None,
@@ -139,7 +142,7 @@ def train(
         task = task or (task_of(source, format, delimiter) if whole else "sequences")
     with blaming("--task"):
         form = command.estimator_for(task)._form
-    files = command.Files(source, test, test_links, calibrate, encoding)
+    files = command.Files(source, test, test_links, calibrate, encoding, validation)
     material = command.read_material(files, reading, form, promise)
     if repair:
         with blaming("--repair"):
@@ -150,8 +153,11 @@ def train(
         strength = None if wanted is None else parse_strength(wanted, material.count)
     with blaming("--class-weight"):
         weights = parse_class_weight(class_weight, material.labels)
+    with blaming("--prior"):
+        earlier = command.load_prior(prior, task)
     with blaming("--template"):
-        templates = templates_for(found.X, None if template is None else recoded(template, encoding))
+        templates = command.templates_of(earlier) if template is None else None
+        templates = templates or templates_for(found.X, None if template is None else recoded(template, encoding))
     with blaming("--unlabelled"):
         more = read_more(unlabelled, form)
     with blaming("--translations"):
@@ -164,7 +170,8 @@ def train(
         "backend": where,
         "random_state": seed, "order": order, "projective": False if crossing else None,
         "single_root": None if single_root else False, "translations": known, "structure": structure,
-        "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False,
+        "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False, "prior": earlier,
+        "validation": material.watched, "patience": patience,
     }  # fmt: skip
     wishes = command.Wishes(model, task, settings, more, report, json, quiet, promise)
     with blaming("train"), compilation_shown(not (json or quiet)):

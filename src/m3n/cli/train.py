@@ -16,8 +16,10 @@ from m3n.cli.trees import scores_of
 from m3n.compiled.progress import clock
 from m3n.estimators.chains import scheme_of
 from m3n.estimators.coverage import check_enough
+from m3n.estimators.files import kind_of
 from m3n.estimators.final import proof_of
 from m3n.estimators.forms import ALIGNMENTS, SEQUENCES, Form, form_of
+from m3n.features import Templates
 from m3n.io import Data
 from m3n.io.files import Source, name_of, recoded
 from m3n.io.places import place_of
@@ -45,6 +47,7 @@ class Files:
     test_links: Path | None = None  # the links of that
     calibrate: Path | None = None  # what its probabilities are made true on
     encoding: str | None = None  # of all of them
+    validation: Path | None = None  # what training is stopped by
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Material:
     held_out: Data | None = None  # to score the model on
     calibration: Data | None = None  # to make its probabilities true
     mended: str = ""  # what was said about labels that were repaired
+    validation: Data | None = None  # to stop training by
 
     @property
     def count(self) -> float:
@@ -63,6 +67,11 @@ class Material:
         if isinstance(self.data.X, Shards):
             return self.data.X.total_weight
         return sum(self.data.weights or [1] * len(self.data.y or []))
+
+    @property
+    def watched(self) -> tuple[Any, Any] | None:
+        """The pair of inputs and outputs to stop training by."""
+        return None if self.validation is None else (self.validation.X, self.validation.y)
 
     @property
     def labels(self) -> list[list[Any]]:
@@ -171,7 +180,38 @@ def read_material(files: Files, reading: Reading, form: Form, promise: Promise |
         calibration = None if other is None else reading.labelled(recoded(other, files.encoding), form, data)
         if calibration is not None and promise is not None:
             promise.check(calibration)
-    return Material(files, data, held_out, calibration)
+    with blaming("--validation"):
+        other = files.validation
+        watched = None if other is None else reading.labelled(recoded(other, files.encoding), form, data)
+    return Material(files, data, held_out, calibration, validation=watched)
+
+
+def load_prior(path: Path | None, task: str) -> Any:
+    """The model to go on from, if there is one.
+
+    Parameters
+    ----------
+    path : Path or None
+        Its file.
+    task : str
+        What is learnt.
+    """
+    model = None if path is None else m3n.load(path)
+    if model is not None and kind_of(model) != TASKS[task]:
+        raise ValueError(f"{path} holds a {kind_of(model)}, but --task {task} trains a {TASKS[task]}")
+    return model
+
+
+def templates_of(model: Any) -> Templates | None:
+    """The templates that a model was trained with, if it was with any.
+
+    Parameters
+    ----------
+    model : estimator or None
+        The model.
+    """
+    made = getattr(getattr(model, "reader_", None), "vectorizer", None)
+    return made.unfitted() if isinstance(made, Templates) else None
 
 
 def estimator_for(task: str) -> Any:
@@ -220,6 +260,8 @@ def run(material: Material, wishes: Wishes) -> int:
         _announce(out, material, form_of(model), wishes)
     _fit(model, material, wishes)
     remarks = [material.mended] if material.mended else []
+    if material.validation is not None:
+        remarks.append(_watched(model, material.files.validation))
     model.save(wishes.model)
     if material.calibration is not None:  # which may fail: labels that the model does not know, say
         remarks.append(_calibrated(model, material, wishes.promise))
@@ -317,6 +359,12 @@ def _covered(model: Any, data: Data | None) -> Any:
     if data is None or isinstance(data.X, Shards) or getattr(model, "coverage_", None) is None:
         return None
     return model.coverage_report(data.X, data.y)
+
+
+def _watched(model: Any, path: Path | None) -> str:
+    """What stopping by held-out data has come to, in words."""
+    scores = [record.metrics["held_out"] for record in model.trace_ if "held_out" in record.metrics]
+    return f"{path}: score {max(scores):.2%} at the weights that are kept, {scores[-1]:.2%} at the last ones"
 
 
 def _number(count: int, what: str) -> str:

@@ -43,6 +43,10 @@ LabelCoverage = Annotated[
     ),
 ]
 
+Prior = Annotated[
+    Path | None,
+    typer.Option(rich_help_panel=MODEL, help="Go on from this model: its attributes and labels stay, new ones come."),
+]
 Template = Annotated[
     Path | None,
     typer.Option(
@@ -116,6 +120,14 @@ Rtol = Annotated[
 Tol = Annotated[float | None, typer.Option(rich_help_panel=END, help="The gap is this small.", min=0.0)]
 MaxPasses = Annotated[float | None, typer.Option(rich_help_panel=END, help="After so many passes.", min=0.0)]
 MaxSeconds = Annotated[float | None, typer.Option(rich_help_panel=END, help="After this much time.", min=0.0)]
+Validation = Annotated[
+    Path | None,
+    typer.Option(rich_help_panel=END, help="Labels of this file, not of DATA, are no longer better predicted."),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=END, min=1, help="With --validation: after so many scores without a better one."),
+]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(rich_help_panel=END, help="Save the run here every minute; go on there if the file exists."),

@@ -154,6 +154,8 @@ def placed(problem: Objective, backend: str | Backend | None) -> Iterator[Object
         return
     if not isinstance(problem, Problem):
         raise TypeError("the passes of this problem run somewhere else already; leave backend= away")
+    if problem.prior is not None:
+        raise ValueError("a prior is for threads of this process, not for workers elsewhere: leave backend= away")
     folder, threads = where.folder if isinstance(where, Ray) else None, problem.threads.count
     with where.engine(lambda lanes: Spooled(problem, lanes, folder), threads) as engine:
         yield Sharded(engine, problem.lam, l1=problem.l1, n_jobs=threads, data=problem)

@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
+from m3n.estimators.going_on import Old
 from m3n.estimators.inputs import Inputs
 from m3n.estimators.matrices import Matrix, linear_map
 from m3n.estimators.training import split_weights, stacked
@@ -37,11 +39,12 @@ FREE = -1  # where no label is given
 
 
 def chain_maps(
-    inputs: Inputs, outputs: list[list[int]], labels: int, node: FeatureMap | None
+    inputs: Inputs, outputs: list[list[int]], labels: int, node: FeatureMap | None, old: Old | None = None
 ) -> tuple[FeatureMap, FeatureMap, FeatureMap]:
     """The maps of attributes, transitions and pairs of neighbours.
 
-    Without a map for the attributes, only pairs of attribute and label and transitions that occur get a weight.
+    Without a map for the attributes, only pairs of attribute and label and transitions that occur get a weight, or that
+    have one in an earlier model.
     """
     lengths, pairs = inputs.lengths, inputs.pairs
     nothing = NoFeatures(int(lengths.sum()) - len(lengths), labels, labels)
@@ -49,9 +52,19 @@ def chain_maps(
         edge = nothing if pairs is None else linear_map(pairs, (labels, labels))
         return node, Table(labels, labels), edge
     gold = np.concatenate(outputs)
-    node = Observed(inputs.matrix, observed_pairs(inputs.matrix, gold, labels))
-    table = ObservedTable(observed_transitions(gold, lengths, labels))
-    return node, table, nothing if pairs is None else _observed_edges(pairs, gold, lengths, labels)
+    node = Observed(inputs.matrix, _with_old(observed_pairs(inputs.matrix, gold, labels), old, "coef_"))
+    mask = scipy.sparse.csr_array(observed_transitions(gold, lengths, labels))
+    table = ObservedTable(_with_old(mask, old, "transitions_").toarray())
+    return node, table, nothing if pairs is None else _observed_edges(pairs, gold, lengths, labels, old)
+
+
+def _with_old(pairs: scipy.sparse.csr_array, old: Old | None, name: str) -> scipy.sparse.csr_array:
+    """What occurs, and what has a weight in an earlier model."""
+    known = None if old is None else old.nonzero(name)
+    if known is None:
+        return pairs
+    known.resize(pairs.shape)
+    return scipy.sparse.csr_array(pairs + known)
 
 
 def chain_stack(
@@ -65,12 +78,14 @@ def chain_stack(
     return stacked(zip((node, table, *ends, edge)[: 4 + edges], names, strict=False), factors)
 
 
-def _observed_edges(pairs: Matrix, gold: np.ndarray, lengths: np.ndarray, labels: int) -> Observed:
+def _observed_edges(pairs: Matrix, gold: np.ndarray, lengths: np.ndarray, labels: int, old: Old | None) -> Observed:
     """Weights for attributes of pairs with the pairs of labels that occur."""
     inner = np.ones(len(gold), bool)
     inner[np.cumsum(lengths) - lengths] = False
     joint = gold[:-1][inner[1:]] * labels + gold[1:][inner[1:]]
-    return Observed(pairs, observed_pairs(pairs, joint, labels * labels), (labels, labels))
+    return Observed(
+        pairs, _with_old(observed_pairs(pairs, joint, labels * labels), old, "edge_coef_"), (labels, labels)
+    )
 
 
 def chain_weights(features: Stack, w: np.ndarray) -> dict[str, Any]:
@@ -245,17 +260,27 @@ def check_constraints(constraints: Any) -> None:
 
 
 def learn_constraints(
-    constraints: str | Transitions | None, classes: np.ndarray, labels: list[list[int]]
+    constraints: str | Transitions | None,
+    classes: np.ndarray,
+    labels: list[list[int]],
+    earlier: Transitions | None = None,
 ) -> Transitions | None:
-    """The constraints for the labels of the training data, after checking that the data obey them."""
+    """The constraints for the labels of the training data, after checking that the data obey them.
+
+    Where those that were observed are the constraints, what an earlier model allowed stays allowed.
+    """
     names = classes.tolist()
     if constraints is None:
         return None
     if isinstance(constraints, str) and constraints == "observed":
-        return Transitions.observed([names[k] for k in sequence] for sequence in labels).align(names)
+        found = Transitions.observed([names[k] for k in sequence] for sequence in labels)
+        return (found if earlier is None else _either(found, earlier)).align(names)
 
     def place_of(k: int) -> tuple[int, int]:
-        return next((i, sequence.index(k)) for i, sequence in enumerate(labels) if k in sequence)
+        places = ((i, sequence.index(k)) for i, sequence in enumerate(labels) if k in sequence)
+        if (place := next(places, None)) is None:
+            raise ValueError(f"the label {names[k]!r} of the earlier model is none that {constraints!r} knows")
+        return place
 
     rules = named_constraints(constraints, names, place_of)
     offsets = np.cumsum([0, *map(len, labels)])
@@ -268,6 +293,16 @@ def learn_constraints(
         first = t == 0 and bool(rules.forbidden_start[labels[i][0]])
         raise broken_rule(constraints, names, (i, t), (before, labels[i][t], first))
     return rules
+
+
+def _either(one: Transitions, other: Transitions) -> Transitions:
+    """What one of the two allows."""
+    rules, allowed = (one, other), list[set[Any]]()
+    for name in MASKS:
+        found = ((rule.labels, np.argwhere(~getattr(rule, name)).tolist()) for rule in rules)
+        allowed.append({tuple(labels[k] for k in place) for labels, places in found for place in places})
+    labels = sorted({*one.labels, *other.labels})
+    return Transitions.allow(labels, allowed[0], {y for (y,) in allowed[1]}, {y for (y,) in allowed[2]})
 
 
 def named_constraints(

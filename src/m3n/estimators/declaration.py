@@ -45,6 +45,7 @@ class Estimator(Requester):
     """Parameters by name, as scikit-learn has them."""
 
     _has_weights: ClassVar[bool] = False  # of its own, that can be shown
+    _holding_data: ClassVar[tuple[str, ...]] = ()  # parameters that may be much too long to be shown
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor.
@@ -98,10 +99,11 @@ class Estimator(Requester):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _changed(self) -> dict[str, Any]:
-        """The arguments of the constructor that are not the default."""
+        """The arguments of the constructor that are not the default; of data and models only what they are."""
         signature = inspect.signature(type(self)).parameters
         params = self.get_params(deep=False)
-        return {name: value for name, value in params.items() if not _same(value, signature[name].default)}
+        changed = {name: value for name, value in params.items() if not _same(value, signature[name].default)}
+        return {name: _brief(value) if name in self._holding_data else value for name, value in changed.items()}
 
     @property
     def _holder(self) -> Any:
@@ -116,6 +118,29 @@ class Estimator(Requester):
     @classmethod
     def _parameter_names(cls) -> list[str]:
         return list(inspect.signature(cls).parameters)
+
+
+class Brief:
+    """What stands for something long where parameters are shown.
+
+    Parameters
+    ----------
+    text : str
+        What is shown.
+    """
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _brief(value: Any) -> Any:
+    """Inputs and outputs, or a model, in a word."""
+    if isinstance(value, Estimator):
+        return Brief(f"{type(value).__name__}(...)")
+    return Brief("(X, y)") if isinstance(value, (tuple, list)) else value
 
 
 def _same(value: Any, default: Any) -> bool:

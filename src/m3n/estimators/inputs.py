@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Self
@@ -14,12 +14,15 @@ from m3n.estimators.labels import LabelStream, check_counts, check_labels, label
 from m3n.estimators.matrices import Matrix, bad_row
 from m3n.estimators.model_parts import packed_vocabulary, restored_vectorizer
 from m3n.estimators.sequences import Blocks, as_list, as_sequences, comes_once, length_of
-from m3n.features import AttributeVectorizer, Templates
+from m3n.features import AttributeVectorizer, HashedAttributes, HashedTemplates, Templates
 from m3n.features.vectorizer import GrowingRows
 from m3n.io.sentences import numbered
 from m3n.packed.ragged import numbers
 
 NOTHING = "X is empty: there is nothing to train on"
+KINDS_OF_INPUT = {
+    "dense": "arrays", "sparse": "sparse matrices", "attributes": "named attributes", "columns": "tokens in columns",
+}  # fmt: skip
 MANY = 200  # labels; where pairs of them are more than so many times the positions, they are none
 
 
@@ -77,6 +80,23 @@ class PlainReader:
 
     width: int = 0
     pair_width: int | None = None
+
+    def places_of(self, known: Self, *, pair: bool = False) -> np.ndarray:
+        """Our columns of the attributes of another reader: columns of matrices have no names, so there must be as many.
+
+        Parameters
+        ----------
+        known : PlainReader
+            The other one, of an earlier model.
+        pair : bool
+            Whether attributes of pairs are meant.
+        """
+        if (known.width, known.pair_width) != (self.width, self.pair_width):
+            then, now = (f"{r.width} attributes and {r.pair_width or 0} of pairs" for r in (known, self))
+            raise ValueError(
+                f"prior was trained with {then}, but X has {now}; columns have no names to tell new ones by"
+            )
+        return np.arange((self.pair_width or 0) if pair else self.width)
 
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
@@ -147,26 +167,64 @@ class SequenceReader:
         vectorizer = restored_vectorizer(tensors, templates, own.pop("separator", None))
         return cls(**own, vectorizer=vectorizer)
 
-    def fit(self, X: Any, templates: Templates | None = None, min_freq: int = 1) -> Inputs:
-        """Decide the kind, learn the vocabulary, without attributes that occur less often, and read."""
+    def fit(
+        self, X: Any, templates: Templates | None = None, min_freq: int = 1, known: SequenceReader | None = None
+    ) -> Inputs:
+        """Decide the kind, learn the vocabulary, without attributes that occur less often, and read.
+
+        The vocabulary is that of the ``known`` reader, of an earlier model, and what occurs besides.
+        """
+        if known is not None and isinstance(known.vectorizer, Templates):
+            templates = known.vectorizer if templates is None else templates
+        vocabulary = None if known is None else _vocabulary_of(known, templates)
         if templates is None and comes_once(X):
-            return self._fit_blocks(Blocks(X), min_freq)
+            return self._like(known, self._fit_blocks(Blocks(X), min_freq, vocabulary))
         sequences, lengths = as_sequences(X, templates)
         if not lengths.any():
             raise ValueError(NOTHING)
         self.kind = "columns" if templates else kind_of(sequences[np.flatnonzero(lengths)[0]])
         if self.kind in ("columns", "attributes"):
-            self.vectorizer = templates.unfitted() if templates else AttributeVectorizer()
-            matrix = self.vectorizer.fit_transform(sequences, min_freq)
+            separator = getattr(vocabulary, "separator", None)
+            self.vectorizer = templates.unfitted() if templates else AttributeVectorizer(separator)
+            self._check_kind(known)
+            matrix = self.vectorizer.fit_transform(sequences, min_freq, vocabulary)
         else:
             matrix = _join(sequences, self.kind, None)
         self._settle(matrix, min_freq)
         if self.kind == "columns":
             self.columns, self.delimiter = len(sequences.columns), sequences.delimiter
-        return Inputs(matrix, lengths, self._pairs(sequences))
+        return self._like(known, Inputs(matrix, lengths, self._pairs(sequences)))
 
-    def _fit_blocks(self, blocks: Blocks, min_freq: int) -> Inputs:
+    def places_of(self, known: SequenceReader, *, pair: bool = False) -> np.ndarray:
+        """Our columns of the attributes of a reader that ``fit`` was given as known."""
+        own, other = self.vectorizer, known.vectorizer
+        if isinstance(own, Templates) and isinstance(other, Templates):
+            return own.places_of(other, pair=pair)
+        if isinstance(own, AttributeVectorizer) and isinstance(other, AttributeVectorizer):
+            return own.places_of(other)
+        return np.arange(known.width)
+
+    def _check_kind(self, known: SequenceReader | None) -> None:
+        """Refuse an earlier model whose inputs were of another kind."""
+        if known is not None and self.kind != known.kind:
+            raise ValueError(
+                f"prior was trained on {KINDS_OF_INPUT[known.kind]}, but X has {KINDS_OF_INPUT[self.kind]}: "
+                "give inputs of the same kind"
+            )
+
+    def _like(self, known: SequenceReader | None, inputs: Inputs) -> Inputs:
+        """The inputs, if an earlier model could have read them, too."""
+        self._check_kind(known)
+        if known is not None and self.vectorizer is None and self.width != known.width:
+            raise ValueError(
+                f"prior was trained with {known.width} attributes per position, but X has {self.width}; columns of "
+                "matrices have no names by which new ones could be told"
+            )
+        return inputs
+
+    def _fit_blocks(self, blocks: Blocks, min_freq: int, known: AttributeVectorizer | None = None) -> Inputs:
         """The same for sequences that come once: nothing is kept of them but the rows."""
+        separator = None if known is None else known.separator
         rows: Any = None
         for begin, block in blocks:
             first = next((sequence for i, sequence in enumerate(block, begin) if length_of(sequence, i)), None)
@@ -174,12 +232,13 @@ class SequenceReader:
                 continue
             if rows is None:
                 self.kind = kind_of(first)
-                rows = GrowingRows() if self.kind == "attributes" else _GrowingMatrix(self.kind)
+                names = self.kind == "attributes"
+                rows = GrowingRows(separator, known) if names else _GrowingMatrix(self.kind)
             rows.add(block, begin)
         if rows is None:
             raise ValueError(NOTHING)
         if self.kind == "attributes":
-            self.vectorizer = AttributeVectorizer()
+            self.vectorizer = AttributeVectorizer(separator)
             matrix = self.vectorizer.take(rows, min_freq)
         else:
             matrix = rows.matrix()
@@ -216,9 +275,22 @@ class SequenceReader:
         return templates.transform_pairs(sequences)
 
 
-def read_labels(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """The sorted classes and, for every sequence, the numbers of its labels."""
+def _vocabulary_of(known: SequenceReader, templates: Templates | None) -> Any:
+    """The vocabulary of an earlier model, if new inputs can be read with more of it."""
+    earlier = known.vectorizer
+    if isinstance(earlier, (HashedAttributes, HashedTemplates)):
+        raise ValueError("prior has hashed attributes, which have no names; train it on sequences instead of shards")
+    given = [(t.patterns, t.padding, t.syntax) for t in (templates, earlier) if isinstance(t, Templates)]
+    if len(given) == 2 and given[0] != given[1]:
+        raise ValueError("prior has other templates than this estimator: its attributes mean something else")
+    return earlier
+
+
+def read_labels(y: Any, lengths: np.ndarray, known: Sequence[Any] = ()) -> tuple[np.ndarray, list[list[int]]]:
+    """The sorted classes, known ones among them, and, for every sequence, the numbers of its labels."""
     codes, found = label_codes(y, lengths)
+    found = list(dict.fromkeys([*found, *known]))
+    check_one_kind(found)
     order = sorted(range(len(found)), key=found.__getitem__)
     rank = np.argsort(order)[codes].tolist()
     ends = np.cumsum([0, *lengths]).tolist()
@@ -241,9 +313,14 @@ def label_codes(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[Any]]:
     else:
         flat = flat_labels(y, lengths)
         codes, found = numbered(flat, len(flat))
-    if len({isinstance(label, str) for label in found}) > 1:
-        raise ValueError("labels must be all strings or all numbers; found both")
+    check_one_kind(found)
     return codes, found
+
+
+def check_one_kind(labels: Sequence[Any]) -> None:
+    """Refuse texts next to numbers."""
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError("labels must be all strings or all numbers; found both")
 
 
 def check_label_count(labels: int, positions: int) -> None:

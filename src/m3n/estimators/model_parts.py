@@ -60,7 +60,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
 }
 
 
-UNSAVED = ("backend", "checkpoint", "translations")  # parameters that files do not hold; a model that was used is there
+# parameters that files do not hold; a model that was used is there
+UNSAVED = ("backend", "checkpoint", "translations", "prior", "validation")
 DEFAULTS = {
     "solver": "auto",
     "loss": "hamming",

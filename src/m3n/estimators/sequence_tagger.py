@@ -28,6 +28,7 @@ from m3n.estimators.chains import (
     check_decoding,
     check_temperature,
     learn_constraints,
+    named_constraints,
     read_fixed,
 )
 from m3n.estimators.contributions import explain
@@ -37,11 +38,23 @@ from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.final import Ball, FinalPredictions, gathered, reach
-from m3n.estimators.inputs import Inputs, SequenceReader, check_label_count, number_labels, read_labels, share_right
+from m3n.estimators.going_on import GoesOn, Old
+from m3n.estimators.held_out import Pair, Score, divided, read_validation
+from m3n.estimators.inputs import (
+    Inputs,
+    SequenceReader,
+    check_label_count,
+    flat_labels,
+    label_sequences,
+    number_labels,
+    read_labels,
+    share_right,
+)
 from m3n.estimators.kernel_scores import KernelSettings
 from m3n.estimators.labels import side_by_side
 from m3n.estimators.matrices import pair_scores
 from m3n.estimators.packed_inputs import PackedInputs
+from m3n.estimators.partial_labels import AllowedLoss, Known, Round, check_rounds, read_known
 from m3n.estimators.predictions import Predictions
 from m3n.estimators.sharded import SequenceShards, Wishes, constraints_of
 from m3n.estimators.trained import KERNEL, TRAINING, Trained
@@ -90,7 +103,7 @@ class SequenceModel(Trained):
         return self.transitions_.copy(), self.start_.copy(), self.end_.copy()
 
 
-class SequenceTagger(SequenceModel, Covered):
+class SequenceTagger(SequenceModel, Covered, GoesOn):
     """Labels for every position of a sequence, trained to a certified optimum.
 
     Parameters
@@ -109,6 +122,8 @@ class SequenceTagger(SequenceModel, Covered):
         and "pairs" (attributes of pairs), each 1 if it is not named. An l1 penalty counts sqrt(strength) times.
     min_freq : int
         Attributes that occur less often in the training data are left out.
+    rounds : int
+        Where some labels of y are unknown: at most so many convex problems one after another.
 
     Attributes
     ----------
@@ -125,6 +140,9 @@ class SequenceTagger(SequenceModel, Covered):
         That of probabilities where no other is given: 1, or what ``calibrate_temperature`` has found.
     coverage_ : Coverage or None
         The thresholds of ``predict_set`` and ``predict_label_sets``, once ``calibrate`` has found them.
+    rounds_ : list of Round or None
+        Where some labels of y were unknown: the objective after every round, which is not convex, and the certificate
+        of the round; ``certificate_`` is that of the last one. Model files do not hold them.
 
     Examples
     --------
@@ -142,15 +160,18 @@ class SequenceTagger(SequenceModel, Covered):
     boundaries: bool = True
     constraints: str | Transitions | None = None
     min_freq: int = 1
+    rounds: int = 10
 
     edge_coef_: Any = learnt("pairs", "labels", "labels", weights=True)
     constraints_: Transitions | None = learnt()
     temperature_: float = learnt()
     coverage_: Coverage | None = learnt()
+    rounds_: list[Round] | None = learnt()
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL, "min_freq", "class_weight",
+        *KERNEL, "min_freq", "class_weight", "prior", "validation", "patience",
+        "rounds",
     )  # fmt: skip
     _groups = GROUPS
 
@@ -170,7 +191,8 @@ class SequenceTagger(SequenceModel, Covered):
             of: the sequences of a file need never be in memory together. ``m3n.io.unzip`` makes two such iterators of
             one of pairs.
         y : sequences of labels
-            One label per position: strings or numbers. If X and y are both iterators they are read in step.
+            One label per position: strings or numbers. If X and y are both iterators they are read in step. In lists, a
+            position may have None, for a label that is not known, or a set, list or tuple of labels, for one of these.
         sample_weight : array (sequences,), optional
             How often every sequence counts: 2 is the same as the sequence twice, 0 leaves it out.
 
@@ -390,15 +412,46 @@ class SequenceTagger(SequenceModel, Covered):
 
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
         X, y = side_by_side(X, y)
-        inputs = reader.fit(X, self.templates, self.min_freq)
-        classes, outputs = read_labels(y, inputs.lengths)
+        inputs = reader.fit(X, self.templates, self.min_freq, None if self.prior is None else self.prior.reader_)
+        if (open_labels := read_known(y, inputs.lengths, self._known_labels)) is not None:
+            return self._partly_known(reader, inputs, open_labels)
+        classes, outputs = read_labels(y, inputs.lengths, self._known_labels)
         if not isinstance(self.constraints, Transitions):
             check_label_count(len(classes), int(inputs.lengths.sum()))
-        constraints = learn_constraints(self.constraints, classes, outputs)
+        earlier = None if self.prior is None else self.prior.constraints_
+        constraints = learn_constraints(self.constraints, classes, outputs, earlier)
         if self.observed_only and reader.kind == "dense":
             raise ValueError(DENSE)
-        known = {"constraints_": constraints, **UNCALIBRATED}
-        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0)
+        known = {"constraints_": constraints, "rounds_": None, **UNCALIBRATED}
+        old = Old.of(self.prior, reader, classes)
+        return Examples(inputs, classes, outputs, learnt=known, usable=inputs.lengths > 0, old=old)
+
+    def _partly_known(self, reader: SequenceReader, inputs: Inputs, known: Known) -> Examples:
+        """Examples of which some labels are None or one of several."""
+        check_rounds(self)
+        rules, names = self.constraints, known.classes.tolist()
+        if rules is not None:
+            rules = named_constraints(rules, names, known.place_of)
+        learnt = {"constraints_": rules, **UNCALIBRATED}
+        old = Old.of(self.prior, reader, known.classes)
+        usable = inputs.lengths > 0
+        return Examples(
+            inputs, known.classes, known.outputs, learnt=learnt, usable=usable, old=old, allowed=known.allowed
+        )
+
+    def _hold_out(self, examples: Examples, reader: Any) -> tuple[Examples, Score | None]:
+        given = read_validation(self.validation, self.patience)
+        if given is None:
+            return examples, None
+        if isinstance(given, Pair):  # read once
+            inputs = reader.read(given.X)
+            labels, weights = label_sequences(given.y, inputs.lengths), None
+            flat_labels(labels, inputs.lengths)  # a mistake shows before training
+        else:
+            examples, apart = divided(examples, given, self.random_state)
+            inputs, weights = apart.inputs, apart.weights
+            labels = [examples.classes[own].tolist() for own in apart.outputs]
+        return examples, lambda model: share_right(labels, model._each(inputs, None, Scored.best, []), weights)
 
     def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:
         if self._kernel_settings() is not None:
@@ -415,7 +468,7 @@ class SequenceTagger(SequenceModel, Covered):
             constraints=constraints, observed_only=self.observed_only, boundaries=self.boundaries,
             strengths=self.strengths,
         )  # fmt: skip
-        learnt = {"classes_": classes, "constraints_": constraints, **UNCALIBRATED}
+        learnt = {"classes_": classes, "constraints_": constraints, "rounds_": None, **UNCALIBRATED}
         return SequenceShards(shards, wishes), learnt | files.known_inputs(SequenceReader(**shards.reader()._asdict()))
 
     def _attribute_map(self, kernel: KernelSettings | None, examples: Examples) -> tuple[Any, Any]:
@@ -424,9 +477,13 @@ class SequenceTagger(SequenceModel, Covered):
     def _setup(self, examples: Examples, node: Any) -> Setup:
         inputs, labels, loss = examples.inputs, len(examples.classes), self._bound_loss(examples.classes)
         edges = inputs.pairs is not None or (loss is not None and loss.needs_edges)
-        maps, factors = chain_maps(inputs, examples.outputs, labels, node), resolve_strengths(self.strengths, GROUPS)
+        maps = chain_maps(inputs, examples.outputs, labels, node, examples.old)
+        factors = resolve_strengths(self.strengths, GROUPS)
         features = chain_stack(maps, factors, boundaries=self.boundaries, edges=edges)
-        return Setup(chain_of(inputs.lengths, labels, examples.learnt["constraints_"], edges=edges), features)
+        if loss is not None and examples.allowed is not None:
+            loss = AllowedLoss(loss, np.concatenate(examples.allowed))
+        chain = chain_of(inputs.lengths, labels, examples.learnt["constraints_"], edges=edges)
+        return Setup(chain, features, loss=loss)
 
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         named = chain_weights(features, w)
@@ -448,9 +505,10 @@ class SequenceTagger(SequenceModel, Covered):
         settled = content.meta.get("coverage")  # likewise
         known = {"temperature_": temperature, "coverage_": None if settled is None else Coverage(**settled)}
         if "constraints_forbidden" not in content.tensors:
-            return {"constraints_": None} | known
+            return {"constraints_": None, "rounds_": None} | known
         masks = (content.tensors[f"constraints_{name}"] for name in MASKS)
-        return {"constraints_": Transitions(tuple(content.meta["classes"]), *masks)} | known
+        rules = Transitions(tuple(content.meta["classes"]), *masks)
+        return {"constraints_": rules, "rounds_": None} | known
 
     def _answers(
         self, X: Any, marginals: bool, temperature: float | None = None

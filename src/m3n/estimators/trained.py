@@ -7,10 +7,11 @@ object all of its attributes at once, at the very end, so that a fit that fails 
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -24,8 +25,11 @@ from m3n.cluster import Backend, placed, resolve_backend
 from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
+from m3n.estimators.going_on import check_prior
+from m3n.estimators.held_out import Score, read_validation
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
+from m3n.estimators.partial_labels import train_in_rounds
 from m3n.estimators.training import (
     Examples,
     Setup,
@@ -39,7 +43,7 @@ from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Objective, Problem, Sharded
-from m3n.run.callbacks import ProgressBar
+from m3n.run.callbacks import HeldOut, ProgressBar
 from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
@@ -61,7 +65,7 @@ KERNEL = (
 # what may change between two fits of which the second begins where the first one ended
 FREE = (
     "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state", "verbose", "warm_start",
-    "checkpoint", "backend",
+    "checkpoint", "backend", "validation", "patience",
 )  # fmt: skip
 
 
@@ -136,6 +140,16 @@ class Trained(Declared, ABC):
     backend : {"threads", "ray"}, Backend or None
         Where training runs: on threads of this process, which None means too, or on workers of a Ray cluster, as
         ``m3n.Ray`` says.
+    prior : Trained or None
+        A fitted model of the same kind to go on from: lam/2 |w - w0|^2 takes the place of lam/2 |w|^2, where w0 are its
+        weights, found by the names of attributes and labels. Its attributes and labels are kept, whether the new data
+        have them or not; new ones begin at 0. Not with a kernel, ``l1``, "slack", shards or workers elsewhere.
+    validation : pair (X, y), float or None
+        Examples on which ``score`` is watched after every certificate, or the share of the training examples that is
+        held out for that, drawn by ``random_state``. The weights with the best score are kept, and ``certificate_`` is
+        theirs. The trace has the scores, as ``metrics["held_out"]``.
+    patience : int
+        With ``validation``: training stops after so many scores in a row that are not better than the best one.
 
     Attributes
     ----------
@@ -192,6 +206,9 @@ class Trained(Declared, ABC):
     class_weight: Mapping[Any, float] | str | None = None
     checkpoint: str | os.PathLike[str] | None = None
     backend: str | Backend | None = None
+    prior: Any = None
+    validation: Any = None
+    patience: int = 5
 
     classes_: np.ndarray = learnt()
     coef_: Any = learnt("attributes", "labels", weights=True)
@@ -209,6 +226,7 @@ class Trained(Declared, ABC):
 
     _form: ClassVar[Form] = SEQUENCES
     _has_weights: ClassVar[bool] = True
+    _holding_data = ("validation", "prior")
     _has_names: ClassVar[bool] = True  # of attributes, beside its weights
     _reader: ClassVar[Any]  # the class of what reads X
     _groups: ClassVar[tuple[str, ...]] = ()  # of weights, for ``strengths``
@@ -239,6 +257,14 @@ class Trained(Declared, ABC):
         tags.target_tags.required = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """A new estimator with the same parameters; the model to go on from stays as it is."""
+        from sklearn.base import BaseEstimator
+
+        made: Self = BaseEstimator.__sklearn_clone__(self)
+        made.prior = self.prior
+        return made
 
     def problem(self, X: Any, y: Any = None) -> Objective:
         """What ``fit`` would minimise, for ``m3n.minimize`` and ``m3n.path``.
@@ -276,6 +302,10 @@ class Trained(Declared, ABC):
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         """Weights by the names of attributes; those of the map of attributes, as they are, as ``coef_``."""
 
+    def _placed_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        """The same arrays with every weight as it is at its own place; another one where names share weights."""
+        return self._named_weights(features, w)
+
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file must hold besides parameters, reader and declared arrays; refuses what it cannot hold."""
         return {}, {}
@@ -292,23 +322,47 @@ class Trained(Declared, ABC):
             return self._fit_shards(X, y, sample_weight)
         kernel, reader = self._kernel_settings(), self._reader()
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
+        examples, score = self._hold_out(examples, reader)
         known = self._known(examples, reader.width) if self.warm_start else None
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
-        problem = self._problem(examples, setup)
         fitted = {"classes_": examples.classes} | files.known_inputs(reader)
         fitted |= {**examples.learnt, **setup.learnt}
+        if examples.allowed is not None:
+            return self._fit_in_rounds(examples, setup, fitted)
+        problem = self._problem(examples, setup)
         del examples  # observed pairs have made their own of it
-        result = self._minimize(problem, self._start(problem, known), setup.scale)
-        fitted |= self._named_weights(setup.features, result.w)
-        fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
+
+        def weights(w: np.ndarray) -> dict[str, Any]:
+            named = self._named_weights(setup.features, w)
+            return named | self._attribute_weights(kernel, node, transformer, named.pop("coef_"))
+
+        def trial(w: np.ndarray) -> float:
+            return score(self._with(fitted | weights(problem.absolute(w)))) if score else 0.0
+
+        watch = [HeldOut(trial, self.patience)] if score else []
+        result = self._minimize(problem, self._start(problem, known), setup.scale, watch)
+        fitted |= weights(problem.absolute(result.w))
         fitted["lam_"] = problem.lam * setup.scale
         return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
+
+    def _fit_in_rounds(self, examples: Examples, setup: Setup, fitted: dict[str, Any]) -> Self:
+        """The same where some labels are unknown: the best that a few convex problems, one after another, lead to."""
+        result, w, rounds = train_in_rounds(self, examples, setup)
+        named = self._named_weights(setup.features, w)
+        coef = named.pop("coef_")
+        return self._became(
+            fitted | named | {"coef_": coef, "lam_": self._lam_of(examples), "rounds_": rounds}, result, None
+        )
 
     def _fit_shards(self, shards: Shards, y: Any, sample_weight: Any) -> Self:
         """The same with examples that stay in shards."""
         if y is not None or sample_weight is not None:
             raise ValueError("shards have labels and weights of their own: leave y and sample_weight away")
+        if self.prior is not None:
+            raise ValueError("prior is for data in memory: shards number their attributes themselves")
+        if self.validation is not None:
+            raise ValueError("validation is for data in memory, not for shards: leave it away")
         source, fitted = self._source(shards)
         with self._sharded(source) as problem:
             known = self._known_shards(shards) if self.warm_start else None
@@ -324,11 +378,29 @@ class Trained(Declared, ABC):
 
     def _became(self, fitted: dict[str, Any], result: Result, last: Earlier | None) -> Self:
         """Take over, all at once, what was learnt."""
+        self._take(fitted | history(result))
+        self._last = last
+        return self
+
+    def _take(self, fitted: dict[str, Any]) -> None:
         for name in ("coef_", "kernel_model_", "feature_names_in_"):  # what another fit has left
             vars(self).pop(name, None)
-        self._last = last
-        vars(self).update(fitted, **history(result))
-        return self
+        vars(self).update(fitted)
+
+    def _with(self, fitted: dict[str, Any]) -> Self:
+        """A model on trial."""
+        model = copy.copy(self)
+        model._take(fitted)
+        return model
+
+    def _hold_out(self, examples: Examples, reader: Any) -> tuple[Examples, Score | None]:
+        """The examples to learn from, and the score of a model on those that are held out, if there are any."""
+        given = read_validation(self.validation, self.patience)
+        if given is None:
+            return examples, None
+        if isinstance(given, float):
+            raise ValueError(f"validation={given:g} is for a SequenceTagger; give a pair (X, y) that is held out")
+        return examples, lambda model: model.score(*given)
 
     def _source(self, shards: Shards) -> tuple[Any, dict[str, Any]]:
         """The examples of shards, for estimators that can be trained on them, and what is learnt by reading alone."""
@@ -338,6 +410,8 @@ class Trained(Declared, ABC):
         """What ``fit`` minimises on these examples, in memory."""
         self._check_words()
         examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
+        if examples.allowed is not None:
+            raise ValueError("y has unknown labels, of which fit makes several problems: there is no single one")
         node, _ = self._attribute_map(self._kernel_settings(), examples)
         return self._problem(examples, self._setup(examples, node))
 
@@ -347,6 +421,8 @@ class Trained(Declared, ABC):
             weighted_loss(self.loss, self.class_weight)
         else:
             check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
+        check_prior(self)
+        read_validation(self.validation, self.patience)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -380,10 +456,16 @@ class Trained(Declared, ABC):
             (classes if self._outputs is None else self._outputs).tolist()
         )
 
-    def _problem(self, examples: Examples, setup: Setup) -> Problem:
-        """What is minimised."""
-        objective, lam = resolve_objective(self.objective), resolve_lam(self.lam, self.C, examples.count)
-        lam = self._usual_strength() / examples.count if lam is None else lam
+    def _lam_of(self, examples: Examples) -> float:
+        """The regularisation of these examples."""
+        lam = resolve_lam(self.lam, self.C, examples.count)
+        return self._usual_strength() / examples.count if lam is None else lam
+
+    def _problem(self, examples: Examples, setup: Setup, pull: np.ndarray | None = None) -> Problem:
+        """What is minimised; ``pull`` takes the place of the prior."""
+        objective, lam = resolve_objective(self.objective), self._lam_of(examples)
+        if pull is None and examples.old is not None:
+            pull = examples.old.weights(self._placed_weights, setup.features)
         return Problem(
             setup.structure,
             setup.features,
@@ -395,6 +477,7 @@ class Trained(Declared, ABC):
             temperature=objective.temperature,
             rescale=objective.rescale,
             n_jobs=self.n_jobs,
+            prior=pull,
         )
 
     def _usual_strength(self) -> float:
@@ -428,7 +511,9 @@ class Trained(Declared, ABC):
         solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self._relative()).solver
         return begin(self._last, known, problem, self.solver, solver)
 
-    def _minimize(self, problem: Objective, start: Start | None = None, scale: float = 1.0) -> Result:
+    def _minimize(
+        self, problem: Objective, start: Start | None = None, scale: float = 1.0, watch: Sequence[HeldOut] = ()
+    ) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
         start = Start(self.solver) if start is None else start
         saved = Checkpoint(self.checkpoint) if self.checkpoint is not None else None
@@ -444,14 +529,14 @@ class Trained(Declared, ABC):
                 seed=self.random_state,
                 max_passes=self.max_passes,
                 max_seconds=self.max_seconds,
-                callbacks=[*callbacks, *([saved] if saved else [])],
+                callbacks=[*callbacks, *([saved] if saved else []), *watch],
                 start=None if earlier else start.start,
                 resume=earlier or start.resume,
             )
         if saved:
             saved.close(result)
         result = result if earlier else start.explained(result)
-        if result.status is not Status.TOLERANCE:
+        if result.status not in (Status.TOLERANCE, Status.HELD_OUT):
             from sklearn.exceptions import ConvergenceWarning
 
             text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, above tol={self.tol:g}"
@@ -487,6 +572,8 @@ class Trained(Declared, ABC):
         """How far the optimum can be from the weights; refused where nothing is known."""
         if self.certificate_ is None:
             raise ValueError("another programme has trained this model: there is no certificate, and nothing is proven")
+        if self.certificate_.of:
+            raise ValueError(f"nothing can be proven, as the certificate is one of {self.certificate_.of} only")
         known = vars(self).get("radius_")
         radius = plain_radius(self.certificate_, self.lam_) if known is None else known
         if not np.isfinite(radius):

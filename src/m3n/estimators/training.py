@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from m3n import losses
+from m3n.estimators.going_on import Old
 from m3n.estimators.matrices import stored
 from m3n.features import FeatureMap, Scaled, Stack
 
@@ -142,6 +143,10 @@ class Examples:
         X as it was given, where an estimator needs that again.
     usable : array of bool (examples,) or None
         Which of them say something; None: all.
+    old : Old or None
+        An earlier model to go on from.
+    allowed : list of arrays of bool (positions, labels), or None
+        Which labels are possible, where some are not known; None: the outputs are right.
     """
 
     inputs: Any
@@ -151,6 +156,8 @@ class Examples:
     learnt: Mapping[str, Any] = field(default_factory=dict)
     given: Sequence[Any] | None = None
     usable: np.ndarray | None = None
+    old: Old | None = None
+    allowed: list[np.ndarray] | None = None
 
     @property
     def count(self) -> float:
@@ -173,7 +180,9 @@ class Examples:
         outputs = outputs[chosen] if isinstance(outputs, np.ndarray) else [outputs[i] for i in chosen]
         weights = None if self.weights is None else self.weights[chosen]
         given = None if self.given is None else [self.given[i] for i in chosen]
-        return replace(self, inputs=self.inputs.only(chosen), outputs=outputs, weights=weights, given=given)
+        allowed = None if self.allowed is None else [self.allowed[i] for i in chosen]
+        own = replace(self, inputs=self.inputs.only(chosen), outputs=outputs, weights=weights)
+        return replace(own, given=given, allowed=allowed)
 
     def fingerprint(self) -> str:
         """The same for the same data."""

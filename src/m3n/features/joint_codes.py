@@ -36,11 +36,16 @@ class JointCodes:
     def __len__(self) -> int:
         return len(self.tables[-1])
 
-    def learn(self, parts: Sequence[np.ndarray], least: int = 1) -> np.ndarray:
-        """Number the tuples that occur so often; ``parts[j]`` has the j-th code of every tuple."""
-        self.tables = []
+    def learn(self, parts: Sequence[np.ndarray], least: int = 1, known: Sequence[np.ndarray] = ()) -> np.ndarray:
+        """Number the tuples that occur so often; ``parts[j]`` has the j-th code of every tuple.
+
+        Those of ``known``, written in the same way, get numbers however often they occur.
+        """
+        self.tables, count = [], len(parts[0])
+        if known:
+            parts = [np.concatenate([part, np.tile(own, least)]) for part, own in zip(parts, known, strict=True)]
         numbers = self._number(parts, learn=True)
-        return numbers if least <= 1 else self._frequent(numbers, least)
+        return (numbers if least <= 1 else self._frequent(numbers, least))[:count]
 
     def _frequent(self, numbers: np.ndarray, least: int) -> np.ndarray:
         """Forget tuples that occur less often; the numbers of the others."""

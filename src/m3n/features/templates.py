@@ -160,7 +160,9 @@ class Templates:
             for template, own in zip(self.parsed, tables, strict=True)
         ]
 
-    def fit_transform(self, sentences: Sentences, min_freq: int = 1) -> scipy.sparse.csr_array:
+    def fit_transform(
+        self, sentences: Sentences, min_freq: int = 1, known: Templates | None = None
+    ) -> scipy.sparse.csr_array:
         """Learn the attributes and return one row per token of all sentences.
 
         Parameters
@@ -169,15 +171,55 @@ class Templates:
             Tokens in columns.
         min_freq : int
             Attributes that occur less often are left out.
+        known : Templates, optional
+            The same templates with what they have learnt elsewhere: these attributes stay, however often they occur.
         """
-        used = self._used_columns(sentences)
-        values = {key: self.with_symbols(key, list(column.values)) for key, column in used.items()}
-        self.restore(values, [()] * len(self.parsed))
-        codes = {key: column.codes for key, column in used.items()}
-        learn = partial(JointCodes.learn, least=min_freq)
+        used, earlier = self._used_columns(sentences), {} if known is None else known.values
+        values = {key: list(dict.fromkeys([*earlier.get(key, ()), *column.values])) for key, column in used.items()}
+        self.restore({key: self.with_symbols(key, own) for key, own in values.items()}, [()] * len(self.parsed))
+        if known is None:
+            codes, learn = (
+                {key: column.codes for key, column in used.items()},
+                partial(JointCodes.learn, least=min_freq),
+            )
+        else:
+            codes, learn = self._codes(sentences), partial(_learn_more, min_freq, self._translated(known))
         if self.has_pairs:
             self._matrix(codes, sentences.offsets, learn, pair=True)
         return self._matrix(codes, sentences.offsets, learn, pair=False)
+
+    def places_of(self, known: Templates, *, pair: bool = False) -> np.ndarray:
+        """The columns of the attributes of other templates that ``fit_transform`` was given.
+
+        Parameters
+        ----------
+        known : Templates
+            The others.
+        pair : bool
+            Whether attributes of pairs of labels are meant.
+        """
+        translated, places, width = self._translated(known), list[np.ndarray](), 0
+        for _, attributes in self._own(pair):
+            places.append(width + attributes.find(translated[id(attributes)]))
+            width += len(attributes)
+        return np.concatenate(places)
+
+    def _translated(self, known: Templates) -> dict[int, list[np.ndarray]]:
+        """The tuples that others have learnt, in our codes, by the identity of what is to learn them here."""
+        codes = {key: self._codes_of(key, known) for key in known.values}
+        found = {}
+        for template, own, other in zip(self.parsed, self.attributes, known.attributes, strict=True):
+            keys = [key for _, key in template.macros]
+            tuples = other.split()
+            found[id(own)] = [codes[key][part] for key, part in zip(keys, tuples, strict=True)] if keys else tuples
+        return found
+
+    def _codes_of(self, key: Key, known: Templates) -> np.ndarray:
+        """Our codes of the words of others, the symbols beyond the sentence among them."""
+        numbers = self._numbers_of(key)
+        values = np.array([numbers[value] for value in known.values[key]], dtype=np.int64)
+        symbols = len(known.words(key)) - len(values)
+        return np.concatenate([values, len(numbers) + np.arange(symbols)])
 
     def transform(self, sentences: Sentences) -> scipy.sparse.csr_array:
         """One row per token of all sentences; attributes that ``fit_transform`` did not see are left out.
@@ -334,6 +376,13 @@ class Templates:
 
 
 Numbering = Callable[[JointCodes, list[np.ndarray]], np.ndarray]
+
+
+def _learn_more(
+    least: int, known: dict[int, list[np.ndarray]], attributes: JointCodes, parts: list[np.ndarray]
+) -> np.ndarray:
+    """Learn what occurs so often, besides what is known."""
+    return attributes.learn(parts, least, known[id(attributes)])
 
 
 def _check_forms(templates: Sequence[Template]) -> None:

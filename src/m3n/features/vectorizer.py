@@ -66,7 +66,9 @@ class AttributeVectorizer:
         """The attributes as text, column by column; a pair reads ``name=value``."""
         return [a if isinstance(a, str) else "=".join(a) for a in self.vocabulary]
 
-    def fit_transform(self, sequences: Sequence[Sequence[Any]], min_freq: int = 1) -> scipy.sparse.csr_array:
+    def fit_transform(
+        self, sequences: Sequence[Sequence[Any]], min_freq: int = 1, known: AttributeVectorizer | None = None
+    ) -> scipy.sparse.csr_array:
         """Learn the vocabulary and return one row per token of all sequences.
 
         Parameters
@@ -75,8 +77,10 @@ class AttributeVectorizer:
             The tokens.
         min_freq : int
             Attributes that fewer tokens have are left out.
+        known : AttributeVectorizer, optional
+            Another one whose attributes get the first columns, in its order, whether tokens have them or not.
         """
-        rows = GrowingRows(self.separator)
+        rows = GrowingRows(self.separator, known)
         rows.add(sequences)
         return self.take(rows, min_freq)
 
@@ -92,14 +96,26 @@ class AttributeVectorizer:
         """
         matrix = rows.matrix()
         self.vocabulary = dict(rows.vocabulary)
-        return matrix if min_freq <= 1 else self._frequent(matrix, min_freq)
+        return matrix if min_freq <= 1 else self._frequent(matrix, min_freq, rows.known)
 
-    def _frequent(self, matrix: scipy.sparse.csr_array, least: int) -> scipy.sparse.csr_array:
-        """Forget attributes that fewer tokens have."""
-        kept = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]) >= least)
+    def _frequent(self, matrix: scipy.sparse.csr_array, least: int, known: int) -> scipy.sparse.csr_array:
+        """Forget attributes that fewer tokens have, but for the first ones, which are known."""
+        counts = np.bincount(matrix.indices, minlength=matrix.shape[1])
+        counts[:known] = least
+        kept = np.flatnonzero(counts >= least)
         names = list(self.vocabulary)
         self.vocabulary = {names[k]: number for number, k in enumerate(kept.tolist())}
         return matrix[:, kept]
+
+    def places_of(self, known: AttributeVectorizer) -> np.ndarray:
+        """The columns of the attributes of another one that ``fit_transform`` was given.
+
+        Parameters
+        ----------
+        known : AttributeVectorizer
+            The other one.
+        """
+        return np.fromiter(map(self.vocabulary.__getitem__, known.vocabulary), np.int64, len(known.vocabulary))
 
     def transform(self, sequences: Sequence[Sequence[Any]]) -> scipy.sparse.csr_array:
         """One row per token of all sequences; attributes that ``fit_transform`` did not see are left out."""
@@ -133,18 +149,23 @@ class GrowingRows:
     ----------
     separator : str or None
         As in ``AttributeVectorizer``.
+    start : AttributeVectorizer, optional
+        One whose attributes get the first columns.
 
     Attributes
     ----------
     vocabulary : dict
         From an attribute to its column.
+    known : int
+        How many of them were there from the start.
     entries : int
         Attributes of all tokens so far.
     """
 
-    def __init__(self, separator: str | None = None):
+    def __init__(self, separator: str | None = None, start: AttributeVectorizer | None = None):
         self.separator, self.entries = separator, 0
-        self.vocabulary: defaultdict[Attribute, int] = defaultdict()
+        self.vocabulary: defaultdict[Attribute, int] = defaultdict(None, {} if start is None else start.vocabulary)
+        self.known = len(self.vocabulary)
         self.vocabulary.default_factory = self.vocabulary.__len__
         number = self.vocabulary.__getitem__
         self._number = number if separator is None else _Joined(separator, number).number
@@ -175,7 +196,7 @@ class GrowingRows:
         ends = np.concatenate([[0], np.cumsum(_concatenated(self._counts))])
         self._weights, self._counts = [], []
         self.vocabulary.default_factory = None  # it leads back to the vocabulary, which nobody would let go of
-        return _matrix(columns, None if plain else _concatenated(known), ends, None)
+        return _matrix(columns, None if plain else _concatenated(known), ends, len(self.vocabulary))
 
 
 def _concatenated(arrays: list[np.ndarray]) -> np.ndarray:

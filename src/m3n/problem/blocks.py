@@ -242,7 +242,8 @@ def _costs(cost: Cost, structure: Structure, weights: np.ndarray) -> Costs:
 def _single_costs(cost: Cost, structure: Structure, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Costs of single parts, times the weight of their example, as ``Costs`` wants them.
 
-    An example's list reaches from its first array with such costs to its last; what lies between costs nothing.
+    An example's list reaches from its first array with such costs to its last; what lies between costs nothing. Costs
+    of shared arrays, those of a prior, are written out for every example.
     """
     named = {k: part for k, part in enumerate(cost.parts) if part is not None}
     if not named:
@@ -252,7 +253,8 @@ def _single_costs(cost: Cost, structure: Structure, weights: np.ndarray) -> tupl
     starts = np.concatenate([[0], np.cumsum(before[last] + lengths[last] - places)])
     values = np.zeros(starts[-1])
     for k, part in named.items():
-        values[numbers(starts[:-1] + before[k] - places, lengths[k])] = part.ravel() * np.repeat(weights, lengths[k])
+        listed = np.tile(part.ravel(), structure.n) if structure.spans()[k] is None else part.ravel()
+        values[numbers(starts[:-1] + before[k] - places, lengths[k])] = listed * np.repeat(weights, lengths[k])
     return values, starts, places
 
 

@@ -34,6 +34,14 @@ v = sum alpha psi, and lam/2 |w|^2 + l1 |w|_1 - <w, v> is least, weight by weigh
 
 which is the network with ell psi in place of psi: ``vector`` = sum alpha ell psi, and all else stays, D too.
 
+A *prior* w0 pulls the weights towards an earlier model, lam/2 |w - w0|^2. With w = w0 + v that is
+
+    J(v) = lam/2 |v|^2 + 1/n sum_i max_y { ell_i(y) - <w0, psi_i(y)> - <v, psi_i(y)> },
+
+the problem that we have, in v, with the loss ell_i(y) - <w0, psi_i(y)>: still 0 for gold, though it may be negative. So
+solvers see v: every w that goes into an oracle, and the one that comes out of a run, is counted from the prior
+(``absolute`` adds it). Oracles score with w0 + v, and ``loss`` and ``offset`` are less by <w0, vector>.
+
 Reference: Tsochantaridis, Joachims, Hofmann, Altun, "Large margin methods for structured and interdependent output
 variables", 2005.
 """
@@ -42,13 +50,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
 from m3n.features.base import FeatureMap
-from m3n.losses import Hamming, Loss, NoLoss
+from m3n.losses import Cost, Hamming, Loss, NoLoss
 from m3n.packed import SERIAL, Threads
 from m3n.packed.memory import give_back
 from m3n.problem.blocks import Blocks
@@ -81,12 +90,15 @@ class Objective:
         0 for max-margin networks, positive for CRFs.
     hard_calls, soft_calls : int
         Oracle calls so far, counted in examples.
+    prior : array (dim,) or None
+        Weights from which all weights are counted.
     """
 
     whole: Pass
     name = "this problem"
     rescale = "margin"
     relaxed = False
+    prior: np.ndarray | None = None
 
     def __init__(self, whole: Pass, lam: float, *, l1: float = 0.0, n_jobs: int | None = None):
         self.whole = whole
@@ -104,6 +116,8 @@ class Objective:
             raise ValueError(f"l1 must be 0 or a positive finite number, got {l1}")
         if not (0.0 < self.lam < np.inf or (self.lam == 0.0 and self.l1)):
             raise ValueError(f"lam must be a positive finite number, or 0 beside a positive l1, got {lam}")
+        if self.l1 and self.prior is not None:
+            raise ValueError(f"l1={self.l1:g} pulls weights to 0 and a prior to other weights; use l1=0, or no prior")
 
     def with_lam(self, lam: float, l1: float | None = None) -> Self:
         """The same problem with another strength of regularisation, and counters of its own.
@@ -148,6 +162,26 @@ class Objective:
         """J(0), at temperature 0 the mean of max_y ell_i(y); one pass when first asked for."""
         return self.risk(np.zeros(self.dim)).value
 
+    @cached_property
+    def greatest_loss(self) -> float:
+        """The mean of max_y ell_i(y) without a prior, whatever part of it that is; as J(0) if there is none."""
+        return self.worst_loss if self.prior is None else self.risk(-self.prior).value
+
+    def absolute(self, w: np.ndarray) -> np.ndarray:
+        """The weights that score outputs: w, counted from the prior if there is one."""
+        return w if self.prior is None else self.prior + w
+
+    def tilted(self, w: np.ndarray, share: float) -> np.ndarray:
+        """Weights, counted from the prior, that score outputs with w and ``share`` times the prior."""
+        return w if self.prior is None else w + (share - 1.0) * self.prior
+
+    def _told(self, answer: Answer) -> Answer:
+        """What an oracle says, with the prior's share of the loss."""
+        if self.prior is None:
+            return answer
+        gained = self.inner(self.prior, answer.vector)
+        return replace(answer, loss=answer.loss - gained, offset=answer.offset - gained)
+
     def start(self) -> float:
         """J(0), computed anew by one pass and remembered as ``worst_loss``: every run begins with it."""
         self.worst_loss = self.primal(np.zeros(self.dim))
@@ -177,16 +211,17 @@ class Objective:
         """Max-oracle on all examples or a block of them (its share of the sums over n)."""
         asked = self.whole if block is None else self.whole.over(block)
         self.count(hard=asked.n)
-        return asked.hard(w, loss_scale)
+        return self._told(asked.hard(self.absolute(w), loss_scale))
 
     def soft(self, w: np.ndarray, mu: float, block: Examples | None = None, loss_scale: float = 1.0) -> Answer:
         """Exp-oracle at temperature mu on all examples or a block of them (its share of the sums over n).
 
         At temperature 0 a structure without it may answer with its own smoothed maximum, see ``Structure.smoothed``.
+        ``loss_scale`` multiplies the label loss alone, not the prior.
         """
         asked = self.whole if block is None else self.whole.over(block)
         self.count(soft=asked.n)
-        return asked.soft(w, mu, loss_scale)
+        return self._told(asked.soft(self.absolute(w), mu, loss_scale))
 
     def risk(self, w: np.ndarray) -> Answer:
         """J(w) without the regulariser, and its tangent: the max-oracle, or the exp-oracle at the temperature."""
@@ -199,12 +234,12 @@ class Objective:
         best outputs as lists of parts in the sense of ``Structure.local_parts``: (n, most) and their lengths (n,).
         """
         self.count(hard=self.n)
-        return self.whole.outputs(w)
+        return self.whole.outputs(self.absolute(w))
 
     def primal(self, w: np.ndarray) -> float:
         """J(w), exactly: one pass."""
         self.count(**{"soft" if self.temperature else "hard": self.n})
-        return self.penalty(w) + self.whole.value(w)
+        return self.penalty(w) + self.whole.value(self.absolute(w))
 
     def penalty(self, w: np.ndarray) -> float:
         """lam/2 |w|^2 + l1 |w|_1."""
@@ -243,7 +278,7 @@ class Piece:
     def hard(self, w: np.ndarray) -> Answer:
         """Max-oracle on these examples (their share of the sums over n)."""
         self.objective.count(hard=self.own.n)
-        return self.own.hard(w)
+        return self.objective._told(self.own.hard(self.objective.absolute(w)))
 
 
 class Problem(Objective):
@@ -275,6 +310,10 @@ class Problem(Objective):
     backend : {"threads", "ray"}, Backend or None
         Where ``minimize`` and ``path`` make passes: None means threads of this process, "ray" workers of a Ray cluster,
         ``m3n.Ray(...)`` says which.
+    prior : array (dim,) or None
+        Weights w0 of an earlier model: the regulariser is lam/2 |w - w0|^2, and solvers, results and callbacks speak of
+        v = w - w0, which ``absolute`` turns into weights. Methods that visit examples one by one keep the prior's
+        scores of all parts, 8 bytes each. Not with ``l1``, slack rescaling, kernels or workers elsewhere.
 
     Attributes
     ----------
@@ -296,6 +335,7 @@ class Problem(Objective):
         n_jobs: int | None = None,
         l1: float = 0.0,
         backend: Any = None,
+        prior: np.ndarray | None = None,
     ):
         if features.shapes != structure.shapes:
             raise ValueError(
@@ -307,6 +347,7 @@ class Problem(Objective):
         self.structure, self.features, self.backend = structure, features, backend
         self._begin(structure.n, features.dim, float(temperature), Threads(n_jobs))
         self.weight_sum, self.weights = _weights(sample_weight, self.n)
+        self.prior = None if prior is None else _check_prior(prior, features, rescale)
         self._set_strength(1.0 / self.weight_sum if lam is None else lam, l1)
         self.rescale = _check_rescale(rescale, self.temperature)
         self.name, self.relaxed = type(structure).__name__, structure.relaxed
@@ -337,10 +378,16 @@ class Problem(Objective):
     def blocks(self) -> Blocks:
         """The problem example by example, for compiled block methods."""
         slack = self.rescale == "slack"
-        blocks = Blocks(self.structure, self.features, self.cost, self.gold, self.weights, slack=slack)
+        cost = self.cost if self.prior is None else self.cost + self._prior_cost(self.prior)
+        blocks = Blocks(self.structure, self.features, cost, self.gold, self.weights, slack=slack)
         if len(blocks.rows.first) and blocks.rows.first[-1] > MANY:
             give_back()  # a method with a dual point is about to ask for much
         return blocks
+
+    def _prior_cost(self, prior: np.ndarray) -> Cost:
+        """By how much outputs score more than gold under the prior, as costs of parts."""
+        theta = self.features.scores(prior, self.structure.empty(), self.threads)
+        return Cost.of_parts(self.structure, self.gold, dict(enumerate(theta)), "gold")
 
     def visit(self, sweep: Any, *arguments: Any, asks: str = "hard", hard: int = 0, soft: int = 0) -> Any:
         """Run compiled code that visits examples one by one.
@@ -360,6 +407,24 @@ def _check_rescale(rescale: str, temperature: float) -> str:
             "output, so sums over outputs do not factorise"
         )
     return rescale
+
+
+def _check_prior(prior: np.ndarray, features: FeatureMap, rescale: str) -> np.ndarray:
+    """The weights, if they fit the map and the objective."""
+    weights = np.ascontiguousarray(prior, dtype=np.float64)
+    if weights.shape != (features.dim,):
+        raise ValueError(f"prior has weights of shape {weights.shape}, but the features have {features.dim} weights")
+    if not np.isfinite(weights).all():
+        raise ValueError(
+            f"prior[{int(np.flatnonzero(~np.isfinite(weights))[0])}] is not finite: check where it is from"
+        )
+    if rescale == "slack":
+        raise ValueError(
+            "slack rescaling multiplies the whole margin, the prior's too: use no prior, or another objective"
+        )
+    if not features.euclidean:
+        raise TypeError(f"{type(features).__name__} has an inner product of its own: there is no prior for its weights")
+    return weights
 
 
 def _weights(given: Sequence[float] | np.ndarray | None, n: int) -> tuple[float, np.ndarray | None]:

@@ -98,6 +98,7 @@ def _stopped(status: Status | None) -> str:
         Status.INTERRUPTED: "because it was interrupted",
         Status.STALLED: "because no further progress was possible",
         Status.CALLBACK: "because a callback asked for it",
+        Status.HELD_OUT: "because weights got no better on held-out data",
         Status.LOST: "because workers were lost",
     }[status]
     return f"Training stopped early, {why}, with a certified gap of"

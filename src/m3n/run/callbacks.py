@@ -1,13 +1,18 @@
-"""Callbacks for ``minimize``: progress on the terminal."""
+"""Callbacks for ``minimize``: progress on the terminal, and a stop when held-out data have been learnt for."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from m3n.compiled.progress import progress
-from m3n.run.loop import Snapshot
+from m3n.run.loop import Result, Snapshot, Status
+from m3n.solvers.base import at_least
 
 LONGEST = 26  # characters of a label: the whole line fits into 80 columns
 
@@ -82,6 +87,82 @@ class ProgressBar:
         if 0 < snapshot.tol < self.first_gap and record.gap > 0:
             shares.append(math.log(self.first_gap / record.gap) / math.log(self.first_gap / snapshot.tol))
         return min(1.0, max(shares))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Weights with their score."""
+
+    score: float
+    w: np.ndarray
+    primal: float  # J(w), exactly
+
+
+class HeldOut:
+    """Stops when weights get no better on held-out data, and has the run return those with the best score.
+
+    After every certificate the weights that it speaks of are scored, if they are not those of the last one: first of
+    all w = 0, or the prior. Of weights with the same score the later ones are kept, whose objective is lower.
+
+    The certificate of the result is true of the weights that are returned: ``primal`` is J at them, as it was computed
+    when they were scored, and ``dual`` the best bound of the run.
+
+    Parameters
+    ----------
+    score : callable
+        From weights to a number, the larger the better.
+    patience : int
+        How many scores in a row that are not better than the best one it takes to stop.
+
+    Attributes
+    ----------
+    metrics : dict
+        The last score as ``held_out``, which goes into the trace.
+    """
+
+    def __init__(self, score: Callable[[np.ndarray], float], patience: int = 5):
+        at_least(1, patience=patience)
+        self.score, self.patience = score, patience
+        self.metrics: dict[str, float] = {}
+        self._forget()
+
+    def _forget(self) -> None:
+        self.best: Scored | None = None
+        self.last: Scored | None = None
+        self.waited, self.tol = 0, 0.0
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        self.tol = snapshot.tol
+        if self.last is None or not np.array_equal(self.last.w, snapshot.w):
+            self._compare(Scored(float(self.score(snapshot.w)), snapshot.w, snapshot.record.primal))
+        return self.waited >= self.patience
+
+    def _compare(self, now: Scored) -> None:
+        """Score new weights against the best ones."""
+        self.last, self.metrics = now, {"held_out": now.score}
+        better = self.best is None or now.score > self.best.score
+        self.waited = 0 if better else self.waited + 1
+        if self.best is None or now.score >= self.best.score:
+            self.best = now
+
+    def choose(self, result: Result) -> Result:
+        """The result of a run that has ended, with the best weights.
+
+        Parameters
+        ----------
+        result : Result
+            With the weights of the lowest objective.
+        """
+        best, stopped = self.best, self.waited >= self.patience
+        tol = self.tol
+        self._forget()  # there may be another run
+        if best is None:
+            return result
+        certificate = replace(result.certificate, primal=best.primal)
+        status = Status.HELD_OUT if result.status is Status.CALLBACK and stopped else result.status
+        if status is Status.TOLERANCE and certificate.gap > tol:
+            status = Status.HELD_OUT
+        return replace(result, w=np.array(best.w), certificate=certificate, status=status)
 
 
 def seconds_left(history: list[tuple[float, float]], snapshot: Snapshot) -> float | None:

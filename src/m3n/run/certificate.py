@@ -21,11 +21,14 @@ class Certificate:
         Whether J is the objective of a relaxation, over more outputs than there are, as for graphs with cycles
         (``m3n.structures.LoopyGraph``). The exact objective at the returned weights is then at most ``primal``; how low
         it could get is not known.
+    of : str
+        What it is about, if that is not the whole objective, as where labels are unknown: "the last convex round".
     """
 
     primal: float
     dual: float
     relaxed: bool = False
+    of: str = ""
 
     @property
     def gap(self) -> float:
@@ -42,6 +45,7 @@ class Certificate:
 
     def __str__(self) -> str:
         what = " (of the relaxed problem; primal bounds the exact objective)" if self.relaxed else ""
+        what += f" (of {self.of})" if self.of else ""
         return f"primal {self.primal:.6g}, dual {self.dual:.6g}, gap {self.gap:.3g}{what}"
 
 

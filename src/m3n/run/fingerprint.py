@@ -31,6 +31,7 @@ OBJECTS = {  # of a problem, and what is said where only digests differ
     "gold": "for other labels",
     "cost": "for another loss",
     "weights": "for other sample weights",
+    "prior": "for another prior",
 }
 PHRASES = {
     "n": "for {} examples, not {}",

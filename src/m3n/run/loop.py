@@ -39,6 +39,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
+    HELD_OUT = "no better on held-out data"
     LOST = "workers lost"
 
 
@@ -160,7 +161,9 @@ def minimize(
     max_seconds : float or None
         Stop after this much time; compilation does not count.
     callbacks : iterable of callable
-        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run.
+        Each is called with a ``Snapshot`` after every certificate; one that returns True ends the run. What it keeps
+        as ``metrics`` becomes a part of the record, and its method ``choose``, if it has one, may return the result
+        with other weights, as ``m3n.callbacks.HeldOut`` does.
     resume : Result or None
         Go on where an earlier run of the same solver on the very same problem stopped: no step is lost or repeated,
         and what was certified stays certified.
@@ -255,7 +258,7 @@ class _Run:
             if self.certificate.primal == np.inf:
                 raise
             log.error("%s; what is known so far is kept, and resume= or a checkpoint goes on from there", error)
-            return self._result(Status.LOST)
+            return self._outcome(Status.LOST, None)
 
     def _go(self) -> Result:
         try:
@@ -270,11 +273,21 @@ class _Run:
                 self._look_back(self.began_at)
             if self.certificate.gap <= self.enough:
                 status = Status.TOLERANCE
-        radius = radius_around(self.problem, self.w, self.certificate, self.state)
-        result = replace(self._result(status), radius=radius)
+        result = self._outcome(status, self.state)
         self._end(result)
         log.info("%s after %.0f passes and %.2f s: %s", status, self.passes, result.seconds, self.certificate)
         return result
+
+    def _outcome(self, status: Status, state: Any) -> Result:
+        """The result with the weights that callbacks prefer, if any of them has a choice, and how far they may be off.
+
+        ``state`` is the solver's, if whoever works for the run still answers.
+        """
+        result = self._result(status)
+        for callback in self.callbacks:
+            choose = getattr(callback, "choose", None)
+            result = result if choose is None else choose(result)
+        return replace(result, radius=radius_around(self.problem, result.w, result.certificate, state))
 
     def _end(self, result: Result) -> None:
         """Callbacks that need whoever works for the run, a last time."""
@@ -370,6 +383,8 @@ class _Run:
         begin = clock()
         wishes = [callback(snapshot) for callback in self.callbacks]  # all of them are called
         self.evaluation_seconds += clock() - begin
+        for metrics in (getattr(callback, "metrics", None) for callback in self.callbacks):
+            self.trace[-1] = replace(self.trace[-1], metrics={**self.trace[-1].metrics, **(metrics or {})})
         return any(wishes)
 
     def _improve(self) -> None:

@@ -121,7 +121,7 @@ class Gibbs:
     @classmethod
     def at(cls, problem: Objective, v: np.ndarray, c: float) -> Gibbs:
         """One exp-oracle pass."""
-        answer = problem.soft(v, 1.0, loss_scale=c)
+        answer = problem.soft(problem.tilted(v, c), 1.0, loss_scale=c)  # a prior is a part of the loss
         u = problem.combine([1 / problem.lam], [answer.vector])
         return cls(v=v, c=c, log_z=answer.value, u=u, loss=answer.loss, offset=answer.offset)
 

@@ -189,8 +189,8 @@ class ExcessiveGap(Solver[ExcessiveGapState]):
         scale, diameter = 0.0, problem.log_size
         zero = np.zeros(problem.dim)
         if (self.center or ("gold" if self.adaptive else "uniform")) == "gold":
-            scale = self.strength / problem.worst_loss if problem.worst_loss > 0 else 0.0
-        start = problem.soft(zero, 1.0, loss_scale=-scale)  # the centre itself: uniform if scale = 0
+            scale = self.strength / problem.greatest_loss if problem.greatest_loss > 0 else 0.0
+        start = problem.soft(problem.tilted(zero, 0.0), 1.0, loss_scale=-scale)  # the centre: uniform if scale = 0
         if scale:
             diameter = start.value + self.strength
         w = problem.combine([1 / problem.lam], [start.vector])
