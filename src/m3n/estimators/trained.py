@@ -7,6 +7,7 @@ object all of its attributes at once, at the very end, so that a fit that fails 
 
 from __future__ import annotations
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -28,6 +29,7 @@ from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, p
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.training import (
     Examples,
+    Prepared,
     Setup,
     check_no_loss,
     resolve_lam,
@@ -289,17 +291,36 @@ class Trained(Declared, ABC):
         kernel, reader = self._kernel_settings(), self._reader()
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
         known = self._known(examples, reader.width) if self.warm_start else None
+        prepared = self._prepare(kernel, reader, examples)
+        del examples  # observed pairs have made their own of it
+        result = self._minimize(prepared.problem, self._start(prepared.problem, known), prepared.setup.scale)
+        last = None if known is None else Earlier(known, result)
+        return self._became(self._learnt_from(prepared, result), _scaled(result, prepared.setup.scale), last)
+
+    def _prepare(self, kernel: KernelSettings | None, reader: Any, examples: Examples) -> Prepared:
+        """Everything before minimisation."""
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
         problem = self._problem(examples, setup)
-        fitted = {"classes_": examples.classes} | files.known_inputs(reader)
-        fitted |= {**examples.learnt, **setup.learnt}
-        del examples  # observed pairs have made their own of it
-        result = self._minimize(problem, self._start(problem, known), setup.scale)
-        fitted |= self._named_weights(setup.features, result.w)
-        fitted |= self._attribute_weights(kernel, node, transformer, fitted.pop("coef_"))
-        fitted["lam_"] = problem.lam * setup.scale
-        return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
+        learnt = {"classes_": examples.classes} | files.known_inputs(reader) | {**examples.learnt, **setup.learnt}
+        return Prepared(problem, setup, kernel, node, transformer, learnt)
+
+    def _learnt_from(self, prepared: Prepared, result: Result, lam: float | None = None) -> dict[str, Any]:
+        """What a model has learnt once the problem, or that of another lam, is minimised."""
+        fitted = prepared.learnt | self._named_weights(prepared.setup.features, result.w)
+        fitted |= self._attribute_weights(prepared.kernel, prepared.node, prepared.transformer, fitted.pop("coef_"))
+        return fitted | {"lam_": (prepared.problem.lam if lam is None else lam) * prepared.setup.scale}
+
+    def _prepared(self, X: Any, y: Any) -> Prepared:
+        """The training problem of examples in memory, and what turns weights for it into models."""
+        self._check_words()
+        kernel, reader = self._kernel_settings(), self._reader()
+        return self._prepare(kernel, reader, self._read(reader, X, y).weighted(None, self._form.example))
+
+    def _trained(self, prepared: Prepared, result: Result, lam: float) -> Self:
+        """A model of its own from the outcome of a run at some lam, in the units of the problem."""
+        model = copy.copy(self)
+        return model._became(self._learnt_from(prepared, result, lam), _scaled(result, prepared.setup.scale), None)
 
     def _fit_shards(self, shards: Shards, y: Any, sample_weight: Any) -> Self:
         """The same with examples that stay in shards."""
@@ -332,10 +353,7 @@ class Trained(Declared, ABC):
 
     def _training_problem(self, X: Any, y: Any) -> Problem:
         """What ``fit`` minimises on these examples, in memory."""
-        self._check_words()
-        examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
-        node, _ = self._attribute_map(self._kernel_settings(), examples)
-        return self._problem(examples, self._setup(examples, node))
+        return self._prepared(X, y).problem
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""

@@ -147,6 +147,7 @@ def walk(
     seed: int | np.random.RandomState | np.random.Generator | None = 0,
     warm_start: bool = True,
     backend: Backend | str | None = None,
+    start: Result | None = None,
     **settings: Any,
 ) -> Iterator[PathPoint]:
     """The points of a path one by one, in the order of ``lams``, so that nobody need keep the weights of all.
@@ -155,12 +156,14 @@ def walk(
     ----------
     problem, lams, solver, seed, warm_start, backend
         As in ``path``.
+    start : Result or None
+        A run of the same problem, from whose end the first one begins.
     **settings
         Tolerances, limits and callbacks of every run, as ``minimize`` takes them.
     """
     order = list(lams)
     tolerances = settings.get("tol", 1e-3), settings.get("rtol", 0.0)
-    last: Result | None = None
+    last = start
     with placed(problem, backend) as there:
         choice = resolve_solver(solver, seed, there.with_lam(min(order)), *tolerances)
         for lam in order:
