@@ -32,6 +32,7 @@ from benchmarks import (
     serving,
     start,
     threads,
+    tune,
 )
 from benchmarks.contest import Options
 
@@ -54,6 +55,7 @@ SUITES = {
     "earlier": earlier.run,
     "threads": threads.run,
     "scale": scale.run,
+    "tune": tune.run,
     "rivals": rivals.run,
 }
 
@@ -68,6 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
         "start": partial(start.run, given.tree, given.record),
         "defaults": partial(defaults.run, given.quick),
         "scale": partial(scale.run, given.quick),
+        "tune": partial(tune.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:
@@ -89,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("rivals")
     group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
     group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")
-    group.add_argument("--quick", action="store_true", help="a smoke run on little data; defaults, too")
+    group.add_argument("--quick", action="store_true", help="a smoke run on little data; defaults and tune, too")
     group.add_argument("--repeats", type=int, default=3, help="rounds, of which the minimum counts (3)")
     group.add_argument("--limit", type=int, help="take the first sequences only")
     group.add_argument("--stop", type=float, default=1e-4, help="relative distance to the best J (1e-4)")
