@@ -50,7 +50,22 @@ def test_json_and_validation_data():
         (("-t", "missing.txt"), "missing.txt"),
         (("--validation", "missing.txt"), "Invalid value for --validation"),
         (("--task", "labels"), "Invalid value for DATA"),
+        (("--task", "nonsense"), "unknown task 'nonsense'"),
     ],
 )
 def test_mistakes_are_told(options, message):
     assert message in plain(m3n_("tune", "train.txt", *options, "--jobs", 1, code=2).output)
+
+
+def test_options_of_other_tasks_are_refused():
+    write("scenes.svm", "1 1:0.5 2:1\n2 1:1\n1,2 2:0.3\n" * 4)
+    told = plain(m3n_("tune", "scenes.svm", "--task", "labels", "--observed-only", code=2).output)
+    assert "--observed-only is not for --task labels" in told
+    told = m3n_("tune", "scenes.svm", "--task", "labels", "--lams", 2, "--folds", 2, "--jobs", 1).output
+    assert "MultilabelClassifier" in told and "best: lam=" in told
+
+
+def test_an_interrupted_search_says_so(monkeypatch):
+    monkeypatch.setattr(m3n, "tune", lambda *args, **settings: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert "nothing has been chosen" in m3n_("tune", "train.txt", "-m", "model.m3n", code=130).output
+    assert not Path("model.m3n").exists()

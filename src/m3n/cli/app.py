@@ -208,6 +208,7 @@ def tune(
     from m3n.cli import tune as command
     from m3n.cli.inputs import Reading, task_of
     from m3n.cli.settings import parse_solver
+    from m3n.cli.train import estimator_for
     from m3n.io.files import hold, recoded
 
     check_outputs(model=model, report=report)
@@ -217,7 +218,9 @@ def tune(
     with blaming("DATA"):
         source = data if data.is_dir() else hold(recoded(data, encoding))
         task = task or ("sequences" if data.is_dir() else task_of(source, format, delimiter))
-        form = command.estimator_for(task)._form
+    with blaming("--task"):
+        form = estimator_for(task)._form
+    with blaming("DATA"):
         found = command.read_data(source, reading, form)
     with blaming("--validation"):
         held_out = None if validation is None else reading.labelled(recoded(validation, encoding), form, found)
@@ -237,7 +240,8 @@ def tune(
     }  # fmt: skip
     wishes = command.Wishes(task, settled, grid, search, model, report, json, quiet)
     with blaming("tune"), compilation_shown(not (json or quiet)):
-        command.run(found, held_out, wishes)
+        code = command.run(found, held_out, wishes)
+    raise typer.Exit(code)
 
 
 @app.command()

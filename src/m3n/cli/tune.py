@@ -10,10 +10,10 @@ from typing import Any
 
 import m3n
 from m3n.cli.inputs import Reading, templates_for
-from m3n.cli.options import blaming, console, print_json
+from m3n.cli.options import INTERRUPTED, blaming, console, print_json
 from m3n.cli.packed import packed_at
 from m3n.cli.settings import parse_strength
-from m3n.cli.train import estimator_for
+from m3n.cli.train import make_estimator
 from m3n.estimators.forms import Form
 from m3n.io import Data
 from m3n.io.files import Source, name_of, recoded
@@ -95,8 +95,8 @@ def chosen(values: dict[str, list[Any]]) -> tuple[dict[str, Any], dict[str, list
     return settled, {name: given for name, given in values.items() if len(given) > 1}
 
 
-def run(data: Data, validation: Data | None, wishes: Wishes) -> None:
-    """Search, save and report.
+def run(data: Data, validation: Data | None, wishes: Wishes) -> int:
+    """Search, save and report; returns the exit code.
 
     Parameters
     ----------
@@ -107,30 +107,39 @@ def run(data: Data, validation: Data | None, wishes: Wishes) -> None:
     wishes : Wishes
         What was asked for.
     """
-    out = console(errors=wishes.json)
-    shown = not (wishes.json or wishes.quiet)
-    kind = estimator_for(wishes.task)
-    known = kind._parameter_names()
-    strange = [name for name in wishes.grid if name not in known]
-    if strange:
-        raise ValueError(f"--{strange[0].rstrip('s')} is not for --task {wishes.task}; leave it away")
-    estimator = kind(**{name: value for name, value in wishes.settings.items() if name in known and value is not None})
-    held_out = None if validation is None else (validation.X, validation.y)
-    verbose = shown and console(errors=True).is_terminal
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # gaps are in the table
-        found = m3n.tune(
-            estimator, data.X, data.y, grid=wishes.grid, validation=held_out, verbose=verbose,
-            refit=wishes.model is not None or wishes.report is not None, **wishes.search,
-        )  # fmt: skip
+    try:
+        found = _search(data, validation, wishes)
+    except KeyboardInterrupt:
+        console(errors=True).print("Interrupted: nothing has been chosen.")
+        return INTERRUPTED
     _write(found, data, validation, wishes)
     if wishes.json:
         print_json(found.as_dict() | {"model": None if wishes.model is None else os.fspath(wishes.model)})
     elif not wishes.quiet:
-        out.print(f"{found}\n{found.seconds:.1f} s, {found.passes:.0f} passes")
-        for name, path in (("Model", wishes.model), ("Report", wishes.report)):
-            if path is not None:
-                out.print(f"{name}: {path}")
+        _tell(found, wishes)
+    return 0
+
+
+def _search(data: Data, validation: Data | None, wishes: Wishes) -> Any:
+    """The search itself, with a bar on a terminal."""
+    verbose = not (wishes.json or wishes.quiet) and console(errors=True).is_terminal
+    estimator = make_estimator(wishes.task, wishes.settings, verbose=False)
+    held_out = None if validation is None else (validation.X, validation.y)
+    refit = wishes.model is not None or wishes.report is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # gaps are in the table
+        return m3n.tune(
+            estimator, data.X, data.y, grid=wishes.grid, validation=held_out, verbose=verbose, refit=refit,
+            **wishes.search,
+        )  # fmt: skip
+
+
+def _tell(found: Any, wishes: Wishes) -> None:
+    out = console()
+    out.print(f"{found}\n{found.seconds:.1f} s, {found.passes:.0f} passes")
+    for name, path in (("Model", wishes.model), ("Report", wishes.report)):
+        if path is not None:
+            out.print(f"{name}: {path}")
 
 
 def _write(found: Any, data: Data, validation: Data | None, wishes: Wishes) -> None:
