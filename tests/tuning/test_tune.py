@@ -9,7 +9,7 @@ import pytest
 import m3n
 from m3n.run.paths import walk
 from m3n.tuning import search
-from m3n.tuning.search import Candidate
+from m3n.tuning.candidates import Candidate
 from m3n.tuning.settings import cut, pick, values_of_lam
 from tests.estimators.test_constituency_parser import sentences as parses
 from tests.estimators.test_segment_tagger import sentences as segments
@@ -116,7 +116,7 @@ def candidates(scores):
 
 def give_up(scores):
     """Which settings are left, by these scores of the first folds."""
-    run = search._Search.__new__(search._Search)
+    run = search.Search.__new__(search.Search)
     run.candidates = [candidates(scores)]
     run._give_up()
     return [not candidate.abandoned for candidate in run.candidates[0]]

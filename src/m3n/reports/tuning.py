@@ -163,6 +163,3 @@ def _cells(tuning: Tuning, row: Row, names: Sequence[str]) -> list[tuple[Any, An
     texts = [(text, text) for text in (str(row.params[name]) for name in names)]
     score = (number(row.mean, 4), row.mean)
     return [(number(row.lam, 4), row.lam), *texts, score, (spread, row.std if spread else 0.0), *figures, (note, note)]
-
-
-__all__ = ["lam_path"]

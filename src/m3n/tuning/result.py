@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from m3n.tuning.guarantee import POINTS, Guarantee
+from m3n.tuning.guarantee import Guarantee
 
 PLAIN = (str, int, float, bool, type(None))
 LONGEST = 24  # characters of a value in the table
@@ -238,6 +238,3 @@ def scoring_name(scoring: Any) -> str:
         if isinstance(scoring, str)
         else getattr(scoring, "__name__", "score")
     )
-
-
-__all__ = ["POINTS", "Row", "Tuning", "scoring_name"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from m3n.estimators.forms import GRAPHS, SEQUENCES, SETS, form_of
+from m3n.estimators.forms import SEQUENCES, form_of
 from m3n.estimators.registry import KINDS
 from m3n.estimators.sequences import comes_once
 from m3n.estimators.trained import Trained
@@ -18,8 +17,6 @@ from m3n.io import Sentences
 from m3n.scores import chunk_scores
 from m3n.scores.labels import are_chunks
 from m3n.shards import Shards
-
-log = logging.getLogger("m3n")
 
 USUAL = 20  # values of lam
 STRONGEST, WEAKEST = 30.0, 0.3  # in units of 1/n
@@ -241,10 +238,8 @@ def check_scoring(scoring: Scoring, estimator: Trained) -> None:
     if scoring not in SCORINGS:
         raise ValueError(f"unknown scoring {scoring!r}; choose one of {SCORINGS}, or a function (y_true, y_pred)")
     form = form_of(estimator)
-    if scoring == "f1" and (form.trees or not form.position == "token"):
+    if scoring == "f1" and (form.trees or form.position != "token"):
         raise ValueError(f"scoring='f1' counts chunks of labels of sequences, which {form.kind} do not have")
-    if scoring == "accuracy" and form in (GRAPHS, SEQUENCES, SETS):
-        return  # what their ``score`` is
 
 
 class Judge:
