@@ -74,7 +74,7 @@ def test_max_marginals_against_enumeration():
 
 SETTINGS = [
     {}, {"observed_only": True}, {"boundaries": False}, {"strengths": {"attributes": 3.0, "transitions": 0.2}},
-    {"constraints": "observed"},
+    {"constraints": "observed"}, {"dense": True},
 ]  # fmt: skip
 
 
@@ -82,6 +82,10 @@ SETTINGS = [
 def test_excluded_labels_are_never_predicted(settings):
     """Weights drawn at random from the sphere around a model's, which are made models of their own."""
     X, y = sentences(1)
+    if settings.get("dense"):
+        noise, settings = np.random.default_rng(4), {}
+        X = [np.array([[k == "ABC".index(label) for k in range(3)] for label in labels]) * 1.0 for labels in y]
+        X = [x + noise.normal(scale=0.4, size=x.shape) for x in X]
     own, random = tagger(lam=0.05, rtol=0.01, **settings), np.random.default_rng(0)
     prepared = own._prepared(X, y)
     (point,) = walk(prepared.problem, [0.05], rtol=0.01)
