@@ -34,6 +34,7 @@ from benchmarks import (
     serving,
     start,
     threads,
+    tune,
 )
 from benchmarks.contest import Options
 
@@ -58,6 +59,7 @@ SUITES = {
     "threads": threads.run,
     "scale": scale.run,
     "final": final.run,
+    "tune": tune.run,
     "rivals": rivals.run,
 }
 
@@ -74,6 +76,7 @@ def main(arguments: list[str] | None = None) -> None:
         "scale": partial(scale.run, given.quick),
         "final": partial(final.run, given.quick),
         "coverage": partial(coverage.run, given.quick),
+        "tune": partial(tune.run, given.quick),
     }
     rivals.OUT.mkdir(exist_ok=True)
     for name in given.suites or SUITES:
@@ -95,7 +98,7 @@ def parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("rivals")
     group.add_argument("--contest", action="append", default=[], choices=contests.BY_NAME, help="only this one")
     group.add_argument("--only", action="append", default=[], metavar="WORD", help="only runs with it in their name")
-    group.add_argument("--quick", action="store_true", help="a smoke run on little data; defaults, too")
+    group.add_argument("--quick", action="store_true", help="a smoke run on little data; defaults and tune, too")
     group.add_argument("--repeats", type=int, default=3, help="rounds, of which the minimum counts (3)")
     group.add_argument("--limit", type=int, help="take the first sequences only")
     group.add_argument("--stop", type=float, default=1e-4, help="relative distance to the best J (1e-4)")

@@ -32,10 +32,11 @@ RANKS = {
     "checkpoint": 7,
     "comparison": 7,
     "estimators": 8,
-    "reports": 9,
-    "compat": 10,  # other programmes' interfaces and models
-    "cli": 11,
-    "__main__": 12,
+    "tuning": 9,  # searches over settings of estimators
+    "reports": 10,
+    "compat": 11,  # other programmes' interfaces and models
+    "cli": 12,
+    "__main__": 13,
 }
 
 

@@ -20,13 +20,13 @@ ROOT = Path(__file__).parent.parent
 
 NAMES = {
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser",
-    "EngineLost", "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier",
+    "EngineLost", "GraphLabeler", "Guarantee", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier",
     "Path", "PathPoint", "Problem", "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult",
-    "SaddleStatus", "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner",
-    "WrongObjective",
+    "SaddleStatus", "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "Tuning",
+    "WordAligner", "WrongObjective",
     "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars",
     "grid_graph", "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers",
-    "structures",
+    "structures", "tune",
 }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_docstring_parameters_are_those_of_the_signature(name):
 def test_settings_and_entry_points_document_every_parameter():
     """Where a user chooses settings, a missing "Parameters" section is a defect."""
     entry_points = [m3n.SequenceTagger, m3n.SequenceTagger.fit, m3n.Problem, m3n.minimize, m3n.excessive_gap, m3n.load]
-    entry_points += [m3n.compare, m3n.path, m3n.pack, m3n.Shards]
+    entry_points += [m3n.compare, m3n.path, m3n.pack, m3n.Shards, m3n.tune]
     solvers = [kind for kind in m3n.solvers.BY_NAME.values() if inspect.signature(kind).parameters]
     settings = [m3n.structures.Chain, m3n.structures.Transitions, m3n.SaddlePoint, m3n.datasets.digit_strings]
     for obj in entry_points + solvers + settings:
@@ -166,6 +166,7 @@ def blocks(path):
         "docs/regularisation.md",
         "docs/scikit_learn.md",
         "docs/theory.md",
+        "docs/tuning.md",
         "docs/tutorial_chunks.md",
         "docs/tutorial_ocr.md",
         "docs/tutorial_tagging.md",

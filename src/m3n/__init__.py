@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from m3n.run.saddle import SaddlePoint, SaddleRecord, SaddleResult, SaddleStatus, excessive_gap
     from m3n.run.suitability import MissingOracle, WrongObjective
     from m3n.shards import ShardError, Shards
+    from m3n.tuning import Guarantee, Tuning, tune
 
 _HOME = {
     "Answer": "m3n.problem",
@@ -58,6 +59,7 @@ _HOME = {
     "DependencyParser": "m3n.estimators",
     "EngineLost": "m3n.problem",
     "GraphLabeler": "m3n.estimators",
+    "Guarantee": "m3n.tuning",
     "HMMAligner": "m3n.estimators",
     "Local": "m3n.cluster",
     "MissingOracle": "m3n.run.suitability",
@@ -78,6 +80,7 @@ _HOME = {
     "Shards": "m3n.shards",
     "Snapshot": "m3n.run.loop",
     "Status": "m3n.run.loop",
+    "Tuning": "m3n.tuning",
     "WordAligner": "m3n.estimators",
     "WrongObjective": "m3n.run.suitability",
     "compare": "m3n.comparison",
@@ -88,6 +91,7 @@ _HOME = {
     "pack": "m3n.estimators.packing",
     "path": "m3n.run.paths",
     "report": "m3n.reports",
+    "tune": "m3n.tuning",
 }
 _MODULES = (
     "alignment", "callbacks", "checks", "compat", "datasets", "features", "grammars", "io", "losses", "reports",
@@ -96,11 +100,12 @@ _MODULES = (
 
 __all__ = [
     "Answer", "BrokenOracle", "Certificate", "Comparison", "ConstituencyParser", "DependencyParser", "EngineLost",
-    "GraphLabeler", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint", "Problem",
-    "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus", "SegmentTagger",
-    "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "WordAligner", "WrongObjective", "alignment",
-    "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features", "grammars", "grid_graph",
-    "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores", "solvers", "structures",
+    "GraphLabeler", "Guarantee", "HMMAligner", "Local", "MissingOracle", "MultilabelClassifier", "Path", "PathPoint",
+    "Problem", "Ray", "Record", "Result", "SaddlePoint", "SaddleRecord", "SaddleResult", "SaddleStatus",
+    "SegmentTagger", "SequenceTagger", "ShardError", "Shards", "Snapshot", "Status", "Tuning", "WordAligner",
+    "WrongObjective", "alignment", "callbacks", "checks", "compare", "compat", "datasets", "excessive_gap", "features",
+    "grammars", "grid_graph", "io", "load", "losses", "minimize", "pack", "path", "report", "reports", "scores",
+    "solvers", "structures", "tune",
 ]  # fmt: skip
 
 

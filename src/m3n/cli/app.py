@@ -10,6 +10,7 @@ import typer
 import m3n
 from m3n.cli import pack_options as packing
 from m3n.cli import train_options as options
+from m3n.cli import tune_options as tuning
 from m3n.cli.options import (
     Address,
     Backend,
@@ -41,7 +42,7 @@ HELP = (
     "token per line, the label last, an empty line between sequences) and says how far from the optimum the model is "
     "at most. [bold]m3n evaluate test.txt -m model.m3n[/bold] scores it, [bold]m3n predict new.txt -m model.m3n[/bold] "
     "labels new sequences, [bold]m3n inspect model.m3n[/bold] shows what it learnt. [bold]m3n align pairs.txt[/bold] "
-    "finds words that translate each other.\n\n"
+    "finds words that translate each other, [bold]m3n tune train.txt[/bold] finds settings.\n\n"
     "Files may be gzipped; - is standard input or output; --json is for machines. Exit codes: 0 done, 1 a failed "
     "comparison, 2 a wrong argument or file, 130 interrupted (the best model so far is saved)."
 )
@@ -176,6 +177,81 @@ def train(
     wishes = command.Wishes(model, task, settings, more, report, json, quiet, promise)
     with blaming("train"), compilation_shown(not (json or quiet)):
         code = command.run(material, wishes)
+    raise typer.Exit(code)
+
+
+@app.command()
+def tune(
+    data: DataFile,
+    model: tuning.ModelOutput = None,
+    report: tuning.Report = None,
+    task: options.Task = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    template: tuning.Templates = None,
+    objective: tuning.Objectives = None,
+    lams: tuning.Lams = "20",
+    folds: tuning.Folds = 5,
+    validation: tuning.Validation = None,
+    scoring: tuning.ScoringName = "accuracy",
+    guarantee: tuning.GuaranteePoints = None,
+    budget: tuning.Budget = None,
+    search_rtol: tuning.SearchRtol = None,
+    min_freq: options.MinFreq = None,
+    constraints: options.Constraints = None,
+    observed_only: options.ObservedOnly = False,
+    boundaries: options.Boundaries = True,
+    loss: options.Loss = None,
+    rtol: options.Rtol = None,
+    solver: options.Solver = "auto",
+    jobs: Jobs = None,
+    seed: options.Seed = 0,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    label: Label = -1,
+    encoding: Encoding = None,
+    first_feature: FirstFeature = None,
+) -> None:
+    """Find lam, and templates or objectives, on held-out data, and prove what other values of lam could bring.
+
+    -m writes the model that is fitted to all data with the best setting.
+    """
+    from m3n.cli import tune as command
+    from m3n.cli.inputs import Reading, task_of
+    from m3n.cli.settings import parse_solver
+    from m3n.cli.train import estimator_for
+    from m3n.io.files import hold, recoded
+
+    check_outputs(model=model, report=report)
+    with blaming("--solver"):
+        method = solver if solver == "auto" else parse_solver(solver)
+    reading = Reading(format, delimiter, label, first_feature, shown=not (json or quiet))
+    with blaming("DATA"):
+        source = data if data.is_dir() else hold(recoded(data, encoding))
+        task = task or ("sequences" if data.is_dir() else task_of(source, format, delimiter))
+    with blaming("--task"):
+        form = estimator_for(task)._form
+    with blaming("DATA"):
+        found = command.read_data(source, reading, form)
+    with blaming("--validation"):
+        held_out = None if validation is None else reading.labelled(recoded(validation, encoding), form, found)
+    with blaming("--lams"):
+        values = command.parse_lams(lams, len(found.y or []))
+    with blaming("--template"):
+        templates = command.parse_templates(found.X, template, encoding)
+    settled, grid = command.chosen({"objective": objective or ["margin"], "templates": templates})
+    settled |= {
+        "min_freq": min_freq, "constraints": constraints, "observed_only": observed_only or None, "loss": loss,
+        "boundaries": None if boundaries else False, "rtol": rtol, "tol": None if rtol is None else 0.0,
+        "solver": method, "n_jobs": jobs, "random_state": seed,
+    }  # fmt: skip
+    search = {
+        "lams": values, "cv": folds, "scoring": scoring, "budget": budget, "rtol": search_rtol, "seed": seed,
+        "guarantee": True if guarantee is None else guarantee,
+    }  # fmt: skip
+    wishes = command.Wishes(task, settled, grid, search, model, report, json, quiet)
+    with blaming("tune"), compilation_shown(not (json or quiet)):
+        code = command.run(found, held_out, wishes)
     raise typer.Exit(code)
 
 

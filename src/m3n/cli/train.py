@@ -255,7 +255,7 @@ def run(material: Material, wishes: Wishes) -> int:
     if wishes.report is not None and isinstance((material.held_out or data).X, Shards):
         raise ValueError("--report shows examples, which shards do not hold: give it some by --test FILE")
     begin = clock()
-    model = _estimator(wishes, shown and console(errors=True).is_terminal)
+    model = make_estimator(wishes.task, wishes.settings, verbose=shown and console(errors=True).is_terminal)
     if shown:
         _announce(out, material, form_of(model), wishes)
     _fit(model, material, wishes)
@@ -396,15 +396,25 @@ def _final(model: Any, data: Data) -> float | None:
     return None if proof is None else proof.share
 
 
-def _estimator(wishes: Wishes, verbose: bool) -> Any:
-    """The estimator of the task, with the settings that it has; others must be those of nobody who asked for them."""
-    kind = estimator_for(wishes.task)
+def make_estimator(task: str, settings: dict[str, Any], *, verbose: bool) -> Any:
+    """The estimator of the task, with the settings that it has; others must be those of nobody who asked for them.
+
+    Parameters
+    ----------
+    task : str
+        What is learnt.
+    settings : dict
+        Arguments of its constructor, and of others'.
+    verbose : bool
+        Whether it shows a progress bar.
+    """
+    kind = estimator_for(task)
     known = kind._parameter_names()
-    given = {name: value for name, value in wishes.settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
     strange = [name for name, value in given.items() if name not in known and (value or name in OPTIONS)]
     if strange:
         option = OPTIONS.get(strange[0], strange[0].replace("_", "-"))
-        raise ValueError(f"--{option} is not for --task {wishes.task}; leave it away")
+        raise ValueError(f"--{option} is not for --task {task}; leave it away")
     return kind(verbose=verbose, **{name: value for name, value in given.items() if name in known})
 
 

@@ -32,6 +32,7 @@ from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_
 from m3n.estimators.partial_labels import train_in_rounds
 from m3n.estimators.training import (
     Examples,
+    Prepared,
     Setup,
     check_no_loss,
     resolve_lam,
@@ -324,36 +325,55 @@ class Trained(Declared, ABC):
         examples = self._read(reader, X, y).weighted(sample_weight, self._form.example)
         examples, score = self._hold_out(examples, reader)
         known = self._known(examples, reader.width) if self.warm_start else None
+        if examples.allowed is not None:
+            return self._fit_in_rounds(examples, reader)
+        prepared = self._prepare(kernel, reader, examples)
+        del examples  # observed pairs have made their own of it
+        watch = [HeldOut(lambda w: score(self._with(self._learnt_at(prepared, w))), self.patience)] if score else []
+        result = self._minimize(prepared.problem, self._start(prepared.problem, known), prepared.setup.scale, watch)
+        last = None if known is None else Earlier(known, result)
+        return self._became(self._learnt_from(prepared, result), _scaled(result, prepared.setup.scale), last)
+
+    def _prepare(self, kernel: KernelSettings | None, reader: Any, examples: Examples) -> Prepared:
+        """Everything before minimisation."""
         node, transformer = self._attribute_map(kernel, examples)
         setup = self._setup(examples, node)
-        fitted = {"classes_": examples.classes} | files.known_inputs(reader)
-        fitted |= {**examples.learnt, **setup.learnt}
-        if examples.allowed is not None:
-            return self._fit_in_rounds(examples, setup, fitted)
         problem = self._problem(examples, setup)
-        del examples  # observed pairs have made their own of it
+        return Prepared(problem, setup, kernel, node, transformer, _known_before(reader, examples, setup))
 
-        def weights(w: np.ndarray) -> dict[str, Any]:
-            named = self._named_weights(setup.features, w)
-            return named | self._attribute_weights(kernel, node, transformer, named.pop("coef_"))
+    def _learnt_from(self, prepared: Prepared, result: Result, lam: float | None = None) -> dict[str, Any]:
+        """What a model has learnt once the problem, or that of another lam, is minimised."""
+        lam = prepared.problem.lam if lam is None else lam
+        return self._learnt_at(prepared, result.w) | {"lam_": lam * prepared.setup.scale}
 
-        def trial(w: np.ndarray) -> float:
-            return score(self._with(fitted | weights(problem.absolute(w)))) if score else 0.0
+    def _learnt_at(self, prepared: Prepared, w: np.ndarray) -> dict[str, Any]:
+        """The same but for lam, with any weights."""
+        w = prepared.problem.absolute(w)
+        fitted = prepared.learnt | self._named_weights(prepared.setup.features, w)
+        coef = fitted.pop("coef_")
+        return fitted | self._attribute_weights(prepared.kernel, prepared.node, prepared.transformer, coef)
 
-        watch = [HeldOut(trial, self.patience)] if score else []
-        result = self._minimize(problem, self._start(problem, known), setup.scale, watch)
-        fitted |= weights(problem.absolute(result.w))
-        fitted["lam_"] = problem.lam * setup.scale
-        return self._became(fitted, _scaled(result, setup.scale), None if known is None else Earlier(known, result))
+    def _prepared(self, X: Any, y: Any) -> Prepared:
+        """The training problem of examples in memory, and what turns weights for it into models."""
+        self._check_words()
+        kernel, reader = self._kernel_settings(), self._reader()
+        examples = self._read(reader, X, y).weighted(None, self._form.example)
+        if examples.allowed is not None:
+            raise ValueError("y has unknown labels, of which fit makes several problems: there is no single one")
+        return self._prepare(kernel, reader, examples)
 
-    def _fit_in_rounds(self, examples: Examples, setup: Setup, fitted: dict[str, Any]) -> Self:
+    def _trained(self, prepared: Prepared, result: Result, lam: float) -> Self:
+        """A model of its own from the outcome of a run at some lam, in the units of the problem."""
+        model = copy.copy(self)
+        return model._became(self._learnt_from(prepared, result, lam), _scaled(result, prepared.setup.scale), None)
+
+    def _fit_in_rounds(self, examples: Examples, reader: Any) -> Self:
         """The same where some labels are unknown: the best that a few convex problems, one after another, lead to."""
+        node, _ = self._attribute_map(None, examples)
+        setup = self._setup(examples, node)
         result, w, rounds = train_in_rounds(self, examples, setup)
-        named = self._named_weights(setup.features, w)
-        coef = named.pop("coef_")
-        return self._became(
-            fitted | named | {"coef_": coef, "lam_": self._lam_of(examples), "rounds_": rounds}, result, None
-        )
+        fitted = _known_before(reader, examples, setup) | self._named_weights(setup.features, w)
+        return self._became(fitted | {"lam_": self._lam_of(examples), "rounds_": rounds}, result, None)
 
     def _fit_shards(self, shards: Shards, y: Any, sample_weight: Any) -> Self:
         """The same with examples that stay in shards."""
@@ -408,12 +428,7 @@ class Trained(Declared, ABC):
 
     def _training_problem(self, X: Any, y: Any) -> Problem:
         """What ``fit`` minimises on these examples, in memory."""
-        self._check_words()
-        examples = self._read(self._reader(), X, y).weighted(None, self._form.example)
-        if examples.allowed is not None:
-            raise ValueError("y has unknown labels, of which fit makes several problems: there is no single one")
-        node, _ = self._attribute_map(self._kernel_settings(), examples)
-        return self._problem(examples, self._setup(examples, node))
+        return self._prepared(X, y).problem
 
     def _check_words(self) -> None:
         """Refuse wrong names and contradictions before the data are read."""
@@ -586,6 +601,11 @@ class Trained(Declared, ABC):
             return self.kernel_model_.scores(matrix, threads)
         scores = observed_scores if scipy.sparse.issparse(self.coef_) else linear_scores
         return scores(matrix, self.coef_, threads)
+
+
+def _known_before(reader: Any, examples: Examples, setup: Setup) -> dict[str, Any]:
+    """What a model has learnt before there are weights."""
+    return {"classes_": examples.classes} | files.known_inputs(reader) | {**examples.learnt, **setup.learnt}
 
 
 def history(result: Result) -> dict[str, Any]:

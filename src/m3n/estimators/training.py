@@ -20,6 +20,7 @@ from m3n import losses
 from m3n.estimators.going_on import Old
 from m3n.estimators.matrices import stored
 from m3n.features import FeatureMap, Scaled, Stack
+from m3n.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,18 @@ class Setup:
     scale: float = 1.0  # the objective is so many times that of the problem: where a structure takes examples apart
     outputs: Any = None  # those of the structure's examples, if these are not the ones that were read
     loss: losses.Loss | None = None  # what wrong outputs cost, if the examples settle that
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What ``fit`` has made of examples before it minimises, and needs afterwards to make a model of weights."""
+
+    problem: Problem
+    setup: Setup
+    kernel: Any  # its settings; None for linear models
+    node: Any  # the map of attributes; None where ``setup`` has made one of the pairs that occur
+    transformer: Any  # of an approximation, fitted
+    learnt: dict[str, Any]  # attributes of the model that do not depend on weights
 
 
 def read_weights(sample_weight: Any, count: int, what: str = "sequence") -> np.ndarray | None:

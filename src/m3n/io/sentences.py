@@ -147,10 +147,10 @@ class Sentences(Sequence[list[tuple[str, ...]]]):
     @overload
     def __getitem__(self, which: int) -> list[tuple[str, ...]]: ...
     @overload
-    def __getitem__(self, which: slice) -> Sentences: ...
-    def __getitem__(self, which: int | slice) -> list[tuple[str, ...]] | Sentences:
-        """One sentence as a list of tuples, or a range of sentences."""
-        if not isinstance(which, slice):
+    def __getitem__(self, which: slice | np.ndarray) -> Sentences: ...
+    def __getitem__(self, which: int | slice | np.ndarray) -> list[tuple[str, ...]] | Sentences:
+        """One sentence as a list of tuples, a range of sentences, or those of an array of numbers."""
+        if not isinstance(which, (slice, np.ndarray)):
             return self.tokens[which]
         chosen = np.arange(len(self))[which]
         lengths = self.lengths[chosen]

@@ -27,8 +27,10 @@ from m3n.reports.quality import Outcome, confusions, predict, proven, scores, un
 from m3n.reports.reliability import has_probabilities, probabilities
 from m3n.reports.training import Training, explanation, settings, verdict, versions
 from m3n.reports.trees import drawings
+from m3n.reports.tuning import lam_path
 from m3n.reports.weights import attributes, transitions
 from m3n.run.loop import Result
+from m3n.tuning import Tuning
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,14 @@ class Report:
 
 
 def report(
-    result: Result | None, model: Any, X: Any, y: Any, *, title: str | None = None, scheme: str | None = None
+    result: Result | None,
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    title: str | None = None,
+    scheme: str | None = None,
+    tuning: Tuning | None = None,
 ) -> Report:
     """A page about a trained model, to look at and to send to others: one HTML file that opens without a network.
 
@@ -89,6 +98,8 @@ def report(
     scheme : {"conll", "iob1", "iob2", "bioes"}, optional
         How the labels write chunks, for the scores of chunks. By default, labels that look like chunks are counted as
         conlleval does.
+    tuning : Tuning, optional
+        The search that has chosen the model's settings (``m3n.tune``): scores along lam and what is proven about them.
 
     Returns
     -------
@@ -111,6 +122,7 @@ def report(
     curves = joined([tag("p", words) for words in explanation(training)], convergence(training))
     sections = [
         Section("convergence", "Certificate and convergence", curves),
+        *([] if tuning is None else [Section("lam", "Search for settings", lam_path(tuning))]),
         *about.sections,
         Section("settings", "Settings and versions", settings(result, model, training, about.amount)),
     ]

@@ -8,7 +8,7 @@ solutions simple.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from m3n.cluster import Backend, placed
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate
 from m3n.run.loop import Callback, Result, minimize
-from m3n.solvers import Choice, Solver, resolve_solver
+from m3n.solvers import Solver, resolve_solver
 
 
 @dataclass(frozen=True)
@@ -128,25 +128,50 @@ def path(
     Path
         A sequence of ``PathPoint``, the largest lam first.
     """
+    settings: dict[str, Any] = {"tol": tol, "rtol": rtol, "max_passes": max_passes, "max_seconds": max_seconds}
+    settings |= {"callbacks": tuple(callbacks), "seed": seed, "warm_start": warm_start, "backend": backend}
     order = sorted(set(map(float, lams)), reverse=True)
     if not order:
         raise ValueError("a path needs at least one value of lam")
-    settings: dict[str, Any] = {"tol": tol, "rtol": rtol, "max_passes": max_passes, "max_seconds": max_seconds}
-    settings["callbacks"] = tuple(callbacks)
+    points: list[PathPoint] = []
+    for point in walk(problem, order, solver, **settings):
+        points = [*map(_light, points), point]  # only the last goes on
+    return Path(tuple(points))
+
+
+def walk(
+    problem: Objective,
+    lams: Iterable[float],
+    solver: Solver[Any] | str = "auto",
+    *,
+    seed: int | np.random.RandomState | np.random.Generator | None = 0,
+    warm_start: bool = True,
+    backend: Backend | str | None = None,
+    start: Result | None = None,
+    **settings: Any,
+) -> Iterator[PathPoint]:
+    """The points of a path one by one, in the order of ``lams``, so that nobody need keep the weights of all.
+
+    Parameters
+    ----------
+    problem, lams, solver, seed, warm_start, backend
+        As in ``path``.
+    start : Result or None
+        A run of the same problem, from whose end the first one begins.
+    **settings
+        Tolerances, limits and callbacks of every run, as ``minimize`` takes them.
+    """
+    order = list(lams)
+    tolerances = settings.get("tol", 1e-3), settings.get("rtol", 0.0)
+    last = start
     with placed(problem, backend) as there:
-        choice = resolve_solver(solver, seed, there.with_lam(order[-1]), tol, rtol)
-        return Path(tuple(map(PathPoint, order, _runs(there, order, choice, warm_start, settings))))
+        choice = resolve_solver(solver, seed, there.with_lam(min(order)), *tolerances)
+        for lam in order:
+            there = there.with_lam(lam)  # of the last one, so that what it prepared is shared
+            last = minimize(there, choice.solver, start=last if warm_start else None, **settings)
+            last = replace(last, reason=choice.reason)
+            yield PathPoint(lam, last)
 
 
-def _runs(
-    problem: Objective, order: list[float], choice: Choice, warm_start: bool, settings: dict[str, Any]
-) -> list[Result]:
-    """One run for every lam."""
-    results: list[Result] = []
-    for lam in order:
-        problem = problem.with_lam(lam)  # of the last one, so that what it prepared is shared
-        start = results[-1] if results and warm_start else None
-        result = minimize(problem, choice.solver, start=start, **settings)
-        light = [replace(earlier, state=None, fingerprint=None) for earlier in results]  # only the last goes on
-        results = [*light, replace(result, reason=choice.reason)]
-    return results
+def _light(point: PathPoint) -> PathPoint:
+    return replace(point, result=replace(point.result, state=None, fingerprint=None))

@@ -155,7 +155,7 @@ class DualAscent(Solver[DualAscentState | LanesAscentState]):
         return lanes.start(problem) if isinstance(problem, Sharded) else _state(problem, Memory(problem))
 
     def restart(self, problem: Any, state: Any) -> DualAscentState | LanesAscentState:
-        """The earlier run's newest dual point, as much closer to gold as lam is smaller: a pass for its marginals.
+        """The earlier run's newest dual point, closer to gold if lam is much smaller: a pass for its marginals.
 
         A point that is worse than gold alone, D < 0, is given up for the usual start: lam has changed too much.
         """

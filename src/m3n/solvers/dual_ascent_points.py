@@ -1,4 +1,4 @@
-"""Where dual ascent begins: all but gold, or the dual point of another lam, closer to gold if that was larger."""
+"""Where dual ascent begins: all but gold, or the dual point of another lam, closer to gold if that was much larger."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from m3n.problem import Problem
 from m3n.problem.sections import Section
 from m3n.solvers.dual_points import gold_places, leaning, starts_of
 
+NEAR = 2.0  # ratio of lams up to which the point itself is the better start: D is then lower by (ratio - 1)^2 only
 LEAN = 10.0  # log-odds of gold's label against all others together, at the start, position by position
 
 
@@ -40,6 +41,8 @@ def gold(problem: Problem | Section) -> Origin:
 def closer_to_gold(problem: Problem | Section, point: Ascent, ratio: float) -> Origin:
     """A dual point for another lam, of which the point's own is ``ratio`` times as large.
 
+    w(alpha) grows by the ratio where alpha stays; that is too much only where lam has changed by much.
+
     Parameters
     ----------
     problem : Problem or Section
@@ -50,7 +53,7 @@ def closer_to_gold(problem: Problem | Section, point: Ascent, ratio: float) -> O
         lam before / lam.
     """
     potentials, heat = point.potentials.copy(), row_heats(problem)
-    potentials[gold_places(problem, point.starts)] += max(np.log(ratio), 0.0)
+    potentials[gold_places(problem, point.starts)] += max(np.log(ratio / NEAR), 0.0)
     eta = 1.0 / (heat + ratio * (1.0 / point.eta - heat))
     return Origin(potentials=potentials, eta=eta, kappa=point.kappa.copy())
 
