@@ -255,3 +255,97 @@ def test_a_prior_must_be_a_fitted_model_of_the_same_kind():
         m3n.SequenceTagger(prior=m3n.SequenceTagger()).fit(FIRST, FIRST_Y)
     with pytest.raises(TypeError, match="prior"):
         m3n.DependencyParser(prior=None)
+
+
+def segmented(seed, labels, n=12):
+    """Sequences of vectors with segments of random labels; what is outside of them is O."""
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        length = int(random.integers(4, 7))
+        begin, end, label = 1, int(random.integers(2, 4)), str(random.choice(labels))
+        x = 0.3 * random.normal(size=(length, 3))
+        x[begin:end, labels.index(label) % 3] += 2.0
+        X.append(x)
+        y.append([(begin, end, label)])
+    return X, y
+
+
+def test_segments():
+    X, y = segmented(0, ["per", "loc"])
+    first = m3n.SegmentTagger(lam=0.01, tol=1e-4).fit(X, y)
+    new, labels = segmented(1, ["per", "art"], n=6)
+    strong = m3n.SegmentTagger(lam=1e8, prior=first).fit(new, labels)
+    assert strong.classes_.tolist() == ["O", "art", "loc", "per"]
+    place = [strong.classes_.tolist().index(label) for label in first.classes_.tolist()]
+    np.testing.assert_allclose(strong.coef_[:, place], first.coef_, atol=1e-5)
+    np.testing.assert_allclose(strong.transitions_[np.ix_(place, place)], first.transitions_, atol=1e-5)
+    np.testing.assert_allclose(strong.segment_coef_[: len(first.segment_coef_), place], first.segment_coef_, atol=1e-5)
+    assert np.abs(np.delete(strong.coef_, place, axis=1)).max() < 1e-5
+    same = m3n.SegmentTagger(lam=0.01, prior=first)
+    plain = m3n.SegmentTagger(lam=0.01, max_length=int(first.max_lengths_.max())).problem(X, y)
+    arrays = (first.coef_, first.transitions_, first.start_, first.end_, first.segment_coef_)
+    w0 = np.concatenate([array.ravel() for array in arrays])
+    assert same.fit(X, y).trace_[0].primal == pytest.approx(plain.hard(w0).value)
+    weak = m3n.SegmentTagger(lam=0.01).partial_fit(X, y).partial_fit(new, labels)
+    assert weak.score(new, labels) == 1.0
+    with pytest.raises(ValueError, match="trained with outside='O', not None"):
+        m3n.SegmentTagger(prior=first, outside=None).fit([np.ones((2, 3))], [[(0, 2, "per")]])
+
+
+def graphs_with(seed, labels, edge_features, n=8):
+    """Small trees whose node labels stand in their features."""
+    random = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        edges = [[int(random.integers(v)), v] for v in range(1, 5)]
+        numbers = random.integers(len(labels), size=5)
+        nodes = np.eye(3)[numbers] + 0.3 * random.normal(size=(5, 3))
+        X.append((nodes, edges, random.normal(size=(4, 2))) if edge_features else (nodes, edges))
+        y.append([labels[k] for k in numbers])
+    return X, y
+
+
+@pytest.mark.parametrize("edge_features", [False, True])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("inference", ["auto", "relaxed"])
+def test_graphs(edge_features, directed, inference):
+    settings = {"directed": directed, "inference": inference}
+    if directed and edge_features:
+        settings |= {"antisymmetric_edge_features": [0], "symmetric_edge_features": [1]}
+    X, y = graphs_with(0, ["b", "d"], edge_features)
+    if inference == "relaxed":  # which is for cycles
+        X = [(nodes, [*edges, [0, 4]], *(np.vstack([z, z[:1]]) for z in more)) for nodes, edges, *more in X]
+        X = [x for x in X if x[1].count([0, 4]) == 1]
+    first = m3n.GraphLabeler(lam=0.01, tol=1e-3, **settings).fit(X, y[: len(X)])
+    new, labels = graphs_with(1, ["a", "b", "d"], edge_features)
+    strong = m3n.GraphLabeler(lam=1e8, prior=first, **settings).fit(new, labels)
+    assert strong.classes_.tolist() == ["a", "b", "d"]
+    assert np.abs(first.coef_).max() > 0.1
+    np.testing.assert_allclose(strong.coef_[:, 1:], first.coef_, atol=1e-5)
+    np.testing.assert_allclose(strong.pairs_[1:, 1:], first.pairs_, atol=1e-5)
+    if edge_features:
+        np.testing.assert_allclose(strong.edge_coef_[:, 1:, 1:], first.edge_coef_, atol=1e-5)
+        assert np.abs(strong.edge_coef_[:, 0]).max() < 1e-5
+    weak = m3n.GraphLabeler(lam=0.01, prior=first, **settings).fit(new, labels)
+    assert weak.score(new, labels) > 0.9
+    with pytest.raises(ValueError, match="prior was trained with 3 attributes and"):
+        m3n.GraphLabeler(prior=first, **settings).fit([(x[0][:, :2], *x[1:]) for x in new], labels)
+    with pytest.raises(ValueError, match="only one has directed edges"):
+        m3n.GraphLabeler(prior=first, **(settings | {"directed": not directed})).fit(new, labels)
+
+
+def test_validation_of_other_estimators():
+    X, y = graphs_with(0, ["b", "d"], True)
+    labeler = m3n.GraphLabeler(lam=1e-3, validation=(X[4:], y[4:]), patience=2, tol=1e-6).fit(X[:4], y[:4])
+    assert labeler.score(X[4:], y[4:]) == max(r.metrics["held_out"] for r in labeler.trace_)
+    S, t = segmented(3, ["per", "loc"])
+    tagger = m3n.SegmentTagger(lam=1e-3, validation=(S[6:], t[6:]), patience=2, tol=1e-6).fit(S[:6], t[:6])
+    assert tagger.score(S[6:], t[6:]) == max(r.metrics["held_out"] for r in tagger.trace_)
+    random = np.random.default_rng(0)
+    Z, sets = random.normal(size=(20, 3)), random.integers(2, size=(20, 3))
+    classifier = m3n.MultilabelClassifier(lam=1e-3, validation=(Z[12:], sets[12:]), patience=2, tol=1e-6)
+    classifier.fit(Z[:12], sets[:12])
+    assert classifier.score(Z[12:], sets[12:]) == max(r.metrics["held_out"] for r in classifier.trace_)
+    with pytest.raises(ValueError, match=r"validation=0\.5 is for a SequenceTagger"):
+        classifier.set_params(validation=0.5).fit(Z, sets)

@@ -12,6 +12,7 @@ import m3n
 from m3n.checks import check_problem
 from m3n.features import Dense, Scaled, Stack, chain_features
 from m3n.losses import NormalizedHamming
+from m3n.run.memory import memory_of
 from m3n.solvers import (
     BMRM,
     LBFGS,
@@ -225,3 +226,12 @@ def test_shared_scores_count_for_every_example():
     other = m3n.minimize(problem(prior=only_table), BMRM(), tol=1e-6)
     assert result.certificate.dual <= other.certificate.primal + 1e-9
     assert other.certificate.dual <= result.certificate.primal + 1e-9
+
+
+def test_memory_for_the_prior_is_counted_where_it_is_needed():
+    with_prior, without = problem(), problem(prior=False)
+    parts = 8 * sum(3 * length + 9 + 3 + 3 for length in LENGTHS)
+    assert memory_of(with_prior, SequentialDual()) - memory_of(without, SequentialDual()) == parts
+    assert memory_of(with_prior, BMRM()) == memory_of(without, BMRM())
+    values, starts = with_prior.blocks.costs.values, with_prior.blocks.costs.starts
+    assert values.nbytes == parts == 8 * starts[-1]

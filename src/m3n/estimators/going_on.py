@@ -35,7 +35,7 @@ class Old:
     model : Trained
         The earlier model.
     places : mapping from str to array of int
-        For the names of sizes ("attributes", "labels", "pairs") the new number of every old one.
+        For the names of sizes ("attributes", "labels", "pairs") the new number of every old one; others have the same.
     labels : int
         How many labels there are now.
     """
@@ -59,14 +59,15 @@ class Old:
         return cls(model, places, len(classes))
 
     def weights(self, named: Any, features: Stack) -> np.ndarray:
-        """The prior for a feature map; ``named`` makes the named arrays of a model of weights."""
+        """The prior for a feature map; ``named`` makes the named arrays of weights, one weight at every place."""
         prior = np.zeros(features.dim)
         ones, numbers = (named(features, w) for w in (np.ones(features.dim), np.arange(1.0, features.dim + 1)))
         for entry in self.model._arrays():
             earlier = vars(self.model).get(entry.name)
             if entry.weights and earlier is not None and numbers.get(entry.name) is not None:
                 rows, columns, values = self._entries(earlier, entry.shape)
-                scale, at = (_looked_up(made[entry.name], rows, columns) for made in (ones, numbers))
+                wide = self.labels ** (len(entry.shape) - 1)
+                scale, at = (_looked_up(made[entry.name], wide, rows, columns) for made in (ones, numbers))
                 there = scale != 0.0  # elsewhere the new model has no weight
                 prior[np.rint(at[there] / scale[there]).astype(np.int64) - 1] = values[there] / scale[there]
         for part, piece in zip(features.maps, features.split(prior), strict=True):
@@ -103,7 +104,8 @@ class Old:
         for _ in shape[1:]:
             joint = (joint[:, None] * self.labels + labels).ravel()
         kept = found.data != 0.0
-        return self.places[str(shape[0])][found.row[kept]], joint[found.col[kept]], found.data[kept]
+        places = self.places.get(str(shape[0]), np.arange(len(flat) if isinstance(flat, np.ndarray) else 0))
+        return places[found.row[kept]], joint[found.col[kept]], found.data[kept]
 
 
 class GoesOn:
@@ -172,8 +174,8 @@ def check_prior(estimator: Trained) -> None:
         raise ValueError("objective='slack' multiplies the whole margin, the prior's too; use another with a prior")
 
 
-def _looked_up(array: Any, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Entries of an array whose axes after the first are joined, 0 where a sparse one has none."""
+def _looked_up(array: Any, wide: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Entries of an array whose axes after the first are joined to one, 0 where a sparse one has none."""
     if scipy.sparse.issparse(array):
         return np.asarray(array[rows, columns], dtype=np.float64).ravel() if len(rows) else np.empty(0)
-    return array.reshape(len(array), -1)[rows, columns]
+    return array.reshape(-1, wide)[rows, columns]

@@ -13,6 +13,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.edges import ANTISYMMETRIC, common_table, edge_kinds, edge_map, edge_weights, settled_direction
 from m3n.estimators.files import Content
 from m3n.estimators.forms import GRAPHS
+from m3n.estimators.going_on import GoesOn, Old
 from m3n.estimators.graph_inputs import GraphReader, Graphs
 from m3n.estimators.graph_outputs import labels_like, node_labels, node_mask, pair_mask, rows_like
 from m3n.estimators.inputs import read_labels, share_right
@@ -47,7 +48,7 @@ class Labelled:
     bounds: np.ndarray
 
 
-class GraphLabeler(Trained):
+class GraphLabeler(Trained, GoesOn):
     """Labels for every node of a graph, trained to a certified optimum.
 
     The score of a labelling is the sum over nodes of x W[:, label], over edges of a table of pairs of labels, and, if
@@ -135,7 +136,7 @@ class GraphLabeler(Trained):
 
     _parameters = (
         *TRAINING, "inference", "budget", "agreement", "C", *KERNEL, "class_weight", "directed", "common_pairs",
-        "symmetric_edge_features", "antisymmetric_edge_features", "warm_start",
+        "symmetric_edge_features", "antisymmetric_edge_features", "warm_start", "prior", "validation", "patience",
     )  # fmt: skip
     _reader = GraphReader
     _form = GRAPHS
@@ -282,7 +283,11 @@ class GraphLabeler(Trained):
         reader.orient(X, directed or bool((kinds == ANTISYMMETRIC).any()))
         if graphs.pairs is None and not self.common_pairs:
             raise ValueError("common_pairs=False leaves edges without scores, as they have no features; leave it out")
-        return Examples(graphs, *read_labels(node_labels(y, X), graphs.counts), learnt={"directed_": directed})
+        if self.prior is not None and self.prior.directed_ != directed:
+            raise ValueError("of prior and the graphs of X only one has directed edges: directed= makes them alike")
+        classes, outputs = read_labels(node_labels(y, X), graphs.counts, self._known_labels)
+        old = Old.of(self.prior, reader, classes)
+        return Examples(graphs, classes, outputs, learnt={"directed_": directed}, old=old)
 
     def _edge_kinds(self, width: int | None, directed: bool) -> np.ndarray:
         return edge_kinds(width, directed, self.symmetric_edge_features, self.antisymmetric_edge_features)
@@ -310,6 +315,12 @@ class GraphLabeler(Trained):
         if isinstance(node, Copies):
             own, multipliers = node.split(own)
         return {"coef_": own, "pairs_": pairs, "edge_coef_": edges, "multipliers_": multipliers}
+
+    def _placed_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        named = self._named_weights(features, w)
+        if named["edge_coef_"] is not None:  # symmetric tables are among their own least weights
+            named["edge_coef_"] = features.split(w)[2].reshape(named["edge_coef_"].shape)
+        return named
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"relaxed": self.relaxed_, "directed": self.directed_}, {}

@@ -81,6 +81,23 @@ class PlainReader:
     width: int = 0
     pair_width: int | None = None
 
+    def places_of(self, known: Self, *, pair: bool = False) -> np.ndarray:
+        """Our columns of the attributes of another reader: columns of matrices have no names, so there must be as many.
+
+        Parameters
+        ----------
+        known : PlainReader
+            The other one, of an earlier model.
+        pair : bool
+            Whether attributes of pairs are meant.
+        """
+        if (known.width, known.pair_width) != (self.width, self.pair_width):
+            then, now = (f"{r.width} attributes and {r.pair_width or 0} of pairs" for r in (known, self))
+            raise ValueError(
+                f"prior was trained with {then}, but X has {now}; columns have no names to tell new ones by"
+            )
+        return np.arange((self.pair_width or 0) if pair else self.width)
+
     def packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a model file holds of it, as plain values and arrays."""
         return dict(vars(self)), {}

@@ -291,7 +291,10 @@ def _any_completion(structure: Structure, allowed: np.ndarray) -> np.ndarray:
     values, outputs = structure.hard(theta)
     impossible = np.flatnonzero(np.isneginf(values))
     if impossible.size:
-        raise ValueError(f"sequence {impossible[0]}: the constraints forbid every completion of its known labels")
+        raise ValueError(
+            f"sequence {impossible[0]}: the constraints forbid every completion of its known labels (empty sequences "
+            "and those of weight 0 are not counted)"
+        )
     return outputs
 
 

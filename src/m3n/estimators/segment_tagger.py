@@ -12,6 +12,7 @@ from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.files import Content
 from m3n.estimators.forms import SEGMENTS
+from m3n.estimators.going_on import GoesOn, Old
 from m3n.estimators.inputs import Inputs, SequenceReader
 from m3n.estimators.matrices import Matrix, linear_scores
 from m3n.estimators.predictions import Predictions
@@ -27,7 +28,7 @@ from m3n.structures import SemiMarkov
 Scores = tuple[SemiMarkov | None, tuple[np.ndarray, ...], Threads]
 
 
-class SegmentTagger(SequenceModel):
+class SegmentTagger(SequenceModel, GoesOn):
     """Labelled segments of sequences, such as names in a text, trained to a certified optimum.
 
     The score of a segmentation is the sum over its positions of x W[:, label], over its segments of a score of their
@@ -83,7 +84,10 @@ class SegmentTagger(SequenceModel):
     max_lengths_: np.ndarray = learnt("labels", limits=(1, None))
     segment_vectorizer_: AttributeVectorizer | None = learnt()
 
-    _parameters = (*TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL, "class_weight")
+    _parameters = (
+        *TRAINING, "max_length", "outside", "segment_features", "templates", "C", *KERNEL, "class_weight", "prior",
+        "validation", "patience",
+    )  # fmt: skip
     _form = SEGMENTS
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SegmentTagger:
@@ -163,11 +167,15 @@ class SegmentTagger(SequenceModel):
 
     def _check_words(self) -> None:
         super()._check_words()
+        if self.prior is not None and (self.segment_features or self.prior.segment_features):
+            raise ValueError("prior is for segment taggers without segment_features")
+        if self.prior is not None and self.prior.outside != self.outside:
+            raise ValueError(f"prior was trained with outside={self.prior.outside!r}, not {self.outside!r}")
         if self.max_length is not None and not self.max_length >= 1:
             raise ValueError(f"max_length must be at least 1, got {self.max_length}")
 
     def _read(self, reader: SequenceReader, X: Any, y: Any) -> Examples:
-        inputs = reader.fit(X, self.templates)
+        inputs = reader.fit(X, self.templates, 1, None if self.prior is None else self.prior.reader_)
         if inputs.pairs is not None:
             raise ValueError(
                 "a SegmentTagger has no attributes of label pairs; leave out templates such as B01:%x[0,0]"
@@ -179,9 +187,12 @@ class SegmentTagger(SequenceModel):
         classes = self._classes(segments)
         number = {label: k for k, label in enumerate(classes)}
         gold = [[(begin, end, number[label]) for begin, end, label in given] for given in segments]
-        learnt = {"max_lengths_": self._longest(gold, len(classes))}
-        given = list(X) if self.segment_features else None
-        return Examples(inputs, np.array(classes), gold, learnt=learnt, given=given, usable=inputs.lengths > 0)
+        longest, old = self._longest(gold, len(classes)), Old.of(self.prior, reader, np.array(classes))
+        if old is not None:
+            np.maximum.at(longest, old.places["labels"], self.prior.max_lengths_)
+        given, usable = list(X) if self.segment_features else None, inputs.lengths > 0
+        learnt = {"max_lengths_": longest}
+        return Examples(inputs, np.array(classes), gold, learnt=learnt, given=given, usable=usable, old=old)
 
     def _setup(self, examples: Examples, node: Any) -> Setup:
         labels, longest = len(examples.classes), examples.learnt["max_lengths_"]
@@ -214,7 +225,7 @@ class SegmentTagger(SequenceModel):
 
     def _classes(self, segments: list[list[Segment]]) -> list[Any]:
         """The label of positions without a segment if there are any, then the others, sorted."""
-        found = {label for given in segments for _, _, label in given}
+        found = {label for given in segments for _, _, label in given} | set(self._known_labels)
         if None in found:
             i = next(k for k, given in enumerate(segments) if any(label is None for _, _, label in given))
             raise ValueError(

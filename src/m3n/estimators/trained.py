@@ -298,6 +298,10 @@ class Trained(Declared, ABC):
     def _named_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
         """Weights by the names of attributes; those of the map of attributes, as they are, as ``coef_``."""
 
+    def _placed_weights(self, features: Stack, w: np.ndarray) -> dict[str, Any]:
+        """The same arrays with every weight as it is at its own place; another one where names share weights."""
+        return self._named_weights(features, w)
+
     def _packed(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """What a file must hold besides parameters, reader and declared arrays; refuses what it cannot hold."""
         return {}, {}
@@ -457,7 +461,7 @@ class Trained(Declared, ABC):
         """What is minimised; ``pull`` takes the place of the prior."""
         objective, lam = resolve_objective(self.objective), self._lam_of(examples)
         if pull is None and examples.old is not None:
-            pull = examples.old.weights(self._named_weights, setup.features)
+            pull = examples.old.weights(self._placed_weights, setup.features)
         return Problem(
             setup.structure,
             setup.features,

@@ -1,7 +1,8 @@
 """Whether a run fits into memory, told before it begins.
 
 What is counted: what a solver keeps of every example (``Solver.footprint``), and for those that visit single examples
-the inputs written out as lists, which dense arrays are not yet. A few vectors of all weights are not counted.
+the inputs written out as lists, which dense arrays are not yet, and the scores of all parts under a prior. A few
+vectors of all weights are not counted.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import Any
 from m3n.packed.memory import free_memory
 from m3n.problem import Objective, Problem
 from m3n.solvers import BY_NAME, Solver
+from m3n.solvers.base import parts_of_all
 
 LISTED = 36.0  # bytes per number of a dense array at most while it is written out: 12 that stay, and copies on the way
+PRIOR = 8.0  # bytes per part for its score under a prior
 MUCH = 0.5  # of the memory that is free: worth a warning
 MEGABYTE, GIGABYTE = 1e6, 1e9
 SMALL = 100 * MEGABYTE  # nobody needs to hear of
@@ -58,7 +61,8 @@ def memory_of(problem: Objective, solver: Solver[Any]) -> float:
         The solver.
     """
     array = problem.features.array if isinstance(problem, Problem) and solver.visits else None
-    return solver.footprint(problem) + (0.0 if array is None else LISTED * array.size)
+    prior = PRIOR * parts_of_all(problem) if problem.prior is not None and solver.visits else 0.0
+    return solver.footprint(problem) + prior + (0.0 if array is None else LISTED * array.size)
 
 
 def _advice(problem: Objective, needed: float) -> str:
