@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from m3n.cli.settings import fitting, parse_folds, parse_solver, parse_strength, seeded
+from m3n.cli.settings import fitting, parse_folds, parse_solver, parse_stop, parse_strength, seeded
 from m3n.solvers import BY_NAME, BlockFrankWolfe, ExcessiveGap, GapSampling, Pairwise, PlaneCache, Solver
 from tests.comparison.small_solvers import Blind, FrankWolfe
 from tests.tiny import chain_problem
@@ -128,3 +128,12 @@ def test_a_solver_of_ones_own_is_named_by_its_module_and_class(tmp_path, monkeyp
     assert type(solver).__module__ == "my_solvers"
     assert solver.patience == 5
     assert sys.path == path
+
+
+def test_ways_to_stop():
+    assert parse_stop("gap") is None
+    assert parse_stop("predictions") == "predictions"
+    assert parse_stop("0.9") == 0.9
+    for wrong in ("never", "0", "1.5", "-1", "nan"):
+        with pytest.raises(ValueError, match=r"or at a share of them such as 0.9, got"):
+            parse_stop(wrong)

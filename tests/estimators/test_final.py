@@ -241,3 +241,34 @@ def test_labels_that_were_not_all_known(tmp_path):
     for model in (tagger, m3n.load(tmp_path / "model.m3n")):
         with pytest.raises(ValueError, match="one of the last convex round only"):
             model.certify(X)
+
+
+def test_training_until_predictions_are_final():
+    random = np.random.default_rng(5)
+    X, y = sequences(random, 60)
+    for more in ({"validation": (X[40:], y[40:])}, {"validation": 0.3, "objective": "crf"}):
+        tagger = m3n.SequenceTagger(lam=0.1, stop="predictions", **more).fit(X[:40], y[:40])
+        assert tagger.status_ == "predictions are final"
+        shares = [record.metrics["final"] for record in tagger.trace_ if "final" in record.metrics]
+        assert shares[-1] >= 0.99 > shares[-2]
+    proof = m3n.SequenceTagger(lam=0.1, stop=0.8, validation=(X[40:], y[40:])).fit(X[:40], y[:40]).certify(X[40:])
+    assert proof.share >= 0.8
+    x, sets_of, new = sets(random)
+    model = m3n.MultilabelClassifier(lam=0.1, stop="predictions", validation=(new, sets_of)).fit(x, sets_of)
+    assert model.certify(new).share >= 0.99
+    with pytest.warns(match="before enough predictions were final"):
+        m3n.SequenceTagger(stop="predictions", max_passes=3, validation=0.2).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "match"),
+    [
+        (m3n.SequenceTagger, {"stop": "predictions"}, "give validation="),
+        (m3n.SequenceTagger, {"stop": "never", "validation": 0.5}, 'stop must be "gap", "predictions" or a share'),
+        (m3n.SequenceTagger, {"stop": 1.5, "validation": 0.5}, "got 1.5"),
+    ],
+)
+def test_wrong_ways_to_stop(kind, settings, match):
+    X, y = sequences(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=match):
+        kind(**settings).fit(X, y)

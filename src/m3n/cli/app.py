@@ -95,6 +95,7 @@ def train(
     max_seconds: options.MaxSeconds = None,
     validation: options.Validation = None,
     patience: options.Patience = None,
+    stop: options.Stop = "gap",
     checkpoint: options.Checkpoint = None,
     solver: options.Solver = "auto",
     jobs: Jobs = None,
@@ -126,7 +127,7 @@ def train(
     from m3n.cli.alignments import load_translations, read_more
     from m3n.cli.inputs import Reading, task_of, templates_for
     from m3n.cli.packed import packed_at
-    from m3n.cli.settings import parse_backend, parse_class_weight, parse_solver, parse_strength
+    from m3n.cli.settings import parse_backend, parse_class_weight, parse_solver, parse_stop, parse_strength
     from m3n.io.files import hold, recoded
 
     with blaming("--solver"):
@@ -154,6 +155,8 @@ def train(
         strength = None if wanted is None else parse_strength(wanted, material.count)
     with blaming("--class-weight"):
         weights = parse_class_weight(class_weight, material.labels)
+    with blaming("--stop"):
+        end = parse_stop(stop)
     with blaming("--prior"):
         earlier = command.load_prior(prior, task)
     with blaming("--template"):
@@ -173,6 +176,7 @@ def train(
         "single_root": None if single_root else False, "translations": known, "structure": structure,
         "fertility": fertility, "min_freq": min_freq, "boundaries": None if boundaries else False, "prior": earlier,
         "validation": material.watched, "patience": patience,
+        "stop": end,
     }  # fmt: skip
     wishes = command.Wishes(model, task, settings, more, report, json, quiet, promise)
     with blaming("train"), compilation_shown(not (json or quiet)):

@@ -59,6 +59,25 @@ def _foreign(name: str) -> type[Solver[Any]]:
     return kind
 
 
+def parse_stop(text: str) -> str | float | None:
+    """When training ends: None for the gap, "predictions", or a share such as ``0.9``.
+
+    Parameters
+    ----------
+    text : str
+        What was typed.
+    """
+    if text in ("gap", "predictions"):
+        return None if text == "gap" else text
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        raise ValueError(f"training ends by gap, by predictions, or at a share of them such as 0.9, got {text!r}")
+    return share
+
+
 def parse_folds(text: str) -> list[int]:
     """Numbers from ``1-9`` or ``0,2,4-6``.
 

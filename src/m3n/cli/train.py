@@ -363,6 +363,9 @@ def _covered(model: Any, data: Data | None) -> Any:
 
 def _watched(model: Any, path: Path | None) -> str:
     """What stopping by held-out data has come to, in words."""
+    final = [record.metrics["final"] for record in model.trace_ if "final" in record.metrics]
+    if final:
+        return f"{path}: {final[-1]:.1%} of the labels are proven to be those of the exact optimum"
     scores = [record.metrics["held_out"] for record in model.trace_ if "held_out" in record.metrics]
     return f"{path}: score {max(scores):.2%} at the weights that are kept, {scores[-1]:.2%} at the last ones"
 

@@ -128,6 +128,14 @@ Patience = Annotated[
     int | None,
     typer.Option(rich_help_panel=END, min=1, help="With --validation: after so many scores without a better one."),
 ]
+Stop = Annotated[
+    str,
+    typer.Option(
+        rich_help_panel=END,
+        help="gap, or predictions: with --validation, go on until 99 % of its labels are proven to be those of the "
+        "exact optimum; or another share, such as 0.9.",
+    ),
+]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(rich_help_panel=END, help="Save the run here every minute; go on there if the file exists."),

@@ -138,6 +138,7 @@ class GraphLabeler(Trained, GoesOn):
     _parameters = (
         *TRAINING, "inference", "budget", "agreement", "C", *KERNEL, "class_weight", "directed", "common_pairs",
         "symmetric_edge_features", "antisymmetric_edge_features", "warm_start", "prior", "validation", "patience",
+        "stop",
     )  # fmt: skip
     _reader = GraphReader
     _form = GRAPHS

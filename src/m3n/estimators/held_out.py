@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Score = Callable[[Any], float]  # of a model
 
 
+USUAL_FINAL = 0.99  # of the held-out labels
+
+
 class Pair(NamedTuple):
     """Examples that were given beside those of training."""
 
@@ -68,3 +71,27 @@ def divided(examples: Examples, share: float, random_state: Any) -> tuple[Exampl
     kept_out = min(max(round(share * count), 1), count - 1)
     order = np.random.default_rng(seed_of(random_state)).permutation(count)
     return examples.only(np.sort(order[kept_out:])), examples.only(np.sort(order[:kept_out]))
+
+
+def share_to_reach(stop: Any, validation: Any, estimator: Any) -> float | None:
+    """The share of final predictions that ends training; None if the gap does, or held-out scores.
+
+    Parameters
+    ----------
+    stop : str or float
+        As estimators have it.
+    validation : pair, float or None
+        The same.
+    estimator : Trained
+        Whose they are.
+    """
+    if isinstance(stop, str) and stop == "gap":
+        return None
+    number = isinstance(stop, (int, float, np.number)) and not isinstance(stop, bool)
+    if not (stop == "predictions" if isinstance(stop, str) else number and 0.0 < stop <= 1.0):
+        raise ValueError(f'stop must be "gap", "predictions" or a share of predictions such as 0.9, got {stop!r:.60}')
+    if not hasattr(estimator, "certify"):
+        raise ValueError(f"stop={stop!r}: {type(estimator).__name__} cannot prove predictions; leave it away")
+    if validation is None:
+        raise ValueError(f"stop={stop!r} is about held-out predictions: give validation=(X, y), or a share such as 0.1")
+    return USUAL_FINAL if stop == "predictions" else float(stop)

@@ -86,7 +86,7 @@ class MultilabelClassifier(Trained):
     tables_: np.ndarray = learnt("scored", 2, 2, weights=True)
 
     _estimator_type = "classifier"  # for scikit-learn before 1.6
-    _parameters = ("pairs", *TRAINING, "intercept", "C", "l1", "strengths", *KERNEL, "validation", "patience")
+    _parameters = ("pairs", *TRAINING, "intercept", "C", "l1", "strengths", *KERNEL, "validation", "patience", "stop")
     _reader = TableReader
     _form = SETS
     _groups = GROUPS

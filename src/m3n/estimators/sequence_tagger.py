@@ -39,7 +39,7 @@ from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
 from m3n.estimators.final import Ball, FinalPredictions, gathered, reach
 from m3n.estimators.going_on import GoesOn, Old
-from m3n.estimators.held_out import Pair, Score, divided, read_validation
+from m3n.estimators.held_out import Pair, Score, divided, read_validation, share_to_reach
 from m3n.estimators.inputs import (
     Inputs,
     SequenceReader,
@@ -170,7 +170,7 @@ class SequenceTagger(SequenceModel, Covered, GoesOn):
 
     _parameters = (
         *TRAINING, "templates", "observed_only", "boundaries", "constraints", "C", "l1", "strengths", "warm_start",
-        *KERNEL, "min_freq", "class_weight", "prior", "validation", "patience",
+        *KERNEL, "min_freq", "class_weight", "prior", "validation", "patience", "stop",
         "rounds",
     )  # fmt: skip
     _groups = GROUPS
@@ -303,7 +303,10 @@ class SequenceTagger(SequenceModel, Covered, GoesOn):
             The labels, and for every position whether its label is final; ``print`` shows the share.
         """
         self._check_fitted()
-        ball, inputs = self._ball(radius), self.reader_.read(X)
+        return self._certified(self.reader_.read(X), radius)
+
+    def _certified(self, inputs: Inputs, radius: float | None) -> FinalPredictions:
+        ball = self._ball(radius)
         return gathered(self._proven(ball, inputs), inputs.lengths, ball.radius)
 
     def _proven(self, ball: Ball, inputs: Inputs) -> Iterator[tuple[Scored, np.ndarray, np.ndarray]]:
@@ -451,6 +454,8 @@ class SequenceTagger(SequenceModel, Covered, GoesOn):
             examples, apart = divided(examples, given, self.random_state)
             inputs, weights = apart.inputs, apart.weights
             labels = [examples.classes[own].tolist() for own in apart.outputs]
+        if share_to_reach(self.stop, self.validation, self) is not None:
+            return examples, lambda model: model._certified(inputs, model.radius_).share
         return examples, lambda model: share_right(labels, model._each(inputs, None, Scored.best, []), weights)
 
     def _source(self, shards: Shards) -> tuple[SequenceShards, dict[str, Any]]:

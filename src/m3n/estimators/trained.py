@@ -26,7 +26,7 @@ from m3n.estimators import files
 from m3n.estimators.declaration import Declared, learnt
 from m3n.estimators.forms import SEQUENCES, Form
 from m3n.estimators.going_on import check_prior
-from m3n.estimators.held_out import Score, read_validation
+from m3n.estimators.held_out import Score, read_validation, share_to_reach
 from m3n.estimators.kernel_scores import KernelSettings, Support, Transformed, prediction_model, training_map
 from m3n.estimators.matrices import Matrix, linear_map, linear_scores, observed_scores
 from m3n.estimators.partial_labels import train_in_rounds
@@ -44,7 +44,7 @@ from m3n.estimators.warm_start import Earlier, Start, begin
 from m3n.features import Stack
 from m3n.packed import Threads
 from m3n.problem import Objective, Problem, Sharded
-from m3n.run.callbacks import HeldOut, ProgressBar
+from m3n.run.callbacks import HeldOut, ProgressBar, UntilFinal
 from m3n.run.certificate import Certificate, Record
 from m3n.run.checkpoint import Checkpoint
 from m3n.run.loop import Result, Status, minimize
@@ -66,7 +66,7 @@ KERNEL = (
 # what may change between two fits of which the second begins where the first one ended
 FREE = (
     "solver", "lam", "C", "tol", "rtol", "max_passes", "max_seconds", "n_jobs", "random_state", "verbose", "warm_start",
-    "checkpoint", "backend", "validation", "patience",
+    "checkpoint", "backend", "validation", "patience", "stop",
 )  # fmt: skip
 
 
@@ -151,6 +151,10 @@ class Trained(Declared, ABC):
         theirs. The trace has the scores, as ``metrics["held_out"]``.
     patience : int
         With ``validation``: training stops after so many scores in a row that are not better than the best one.
+    stop : {"gap", "predictions"} or float
+        With "predictions" training goes on, whatever the gap is, until ``certify`` proves 99 % of the predictions for
+        ``validation`` to be those of the exact optimum, or another share that is given as a number. The score does not
+        matter then, and y of ``validation`` is not used.
 
     Attributes
     ----------
@@ -210,6 +214,7 @@ class Trained(Declared, ABC):
     prior: Any = None
     validation: Any = None
     patience: int = 5
+    stop: str | float = "gap"
 
     classes_: np.ndarray = learnt()
     coef_: Any = learnt("attributes", "labels", weights=True)
@@ -329,10 +334,21 @@ class Trained(Declared, ABC):
             return self._fit_in_rounds(examples, reader)
         prepared = self._prepare(kernel, reader, examples)
         del examples  # observed pairs have made their own of it
-        watch = [HeldOut(lambda w: score(self._with(self._learnt_at(prepared, w))), self.patience)] if score else []
+        watch = [self._watch(prepared, score)] if score else []
         result = self._minimize(prepared.problem, self._start(prepared.problem, known), prepared.setup.scale, watch)
         last = None if known is None else Earlier(known, result)
         return self._became(self._learnt_from(prepared, result), _scaled(result, prepared.setup.scale), last)
+
+    def _watch(self, prepared: Prepared, score: Score) -> HeldOut | UntilFinal:
+        """What looks at held-out data on the way."""
+
+        def share(w: np.ndarray, radius: float) -> float:
+            return score(self._with(self._learnt_at(prepared, w) | {"radius_": radius}))
+
+        enough = share_to_reach(self.stop, self.validation, self)
+        if enough is not None:
+            return UntilFinal(prepared.problem, share, enough)
+        return HeldOut(lambda w: score(self._with(self._learnt_at(prepared, w))), self.patience)
 
     def _prepare(self, kernel: KernelSettings | None, reader: Any, examples: Examples) -> Prepared:
         """Everything before minimisation."""
@@ -420,6 +436,8 @@ class Trained(Declared, ABC):
             return examples, None
         if isinstance(given, float):
             raise ValueError(f"validation={given:g} is for a SequenceTagger; give a pair (X, y) that is held out")
+        if share_to_reach(self.stop, self.validation, self) is not None:
+            return examples, lambda model: model.certify(given[0], model.radius_).share
         return examples, lambda model: model.score(*given)
 
     def _source(self, shards: Shards) -> tuple[Any, dict[str, Any]]:
@@ -438,6 +456,7 @@ class Trained(Declared, ABC):
             check_no_loss(self.objective, self.loss, type(self).loss, self.class_weight)
         check_prior(self)
         read_validation(self.validation, self.patience)
+        share_to_reach(self.stop, self.validation, self)
         resolve_lam(self.lam, self.C, 1.0)
         resolve_solver(self.solver)
         resolve_strengths(self.strengths, self._groups)
@@ -501,9 +520,16 @@ class Trained(Declared, ABC):
 
     def _relative(self) -> float:
         """rtol, or what its absence means."""
+        if self.stop != "gap":
+            return 0.0
         if self.rtol is not None:
             return self.rtol
         return USUAL_RTOL if self.tol == type(self).tol else 0.0
+
+    @property
+    def _absolute(self) -> float:
+        """tol, unless the gap is not what ends training."""
+        return self.tol if self.stop == "gap" else 0.0
 
     def _known(self, examples: Examples, width: int) -> dict[str, Any]:
         """What a warm start must find unchanged: the data, and every parameter that shapes the dual problem."""
@@ -523,11 +549,15 @@ class Trained(Declared, ABC):
         """Where this fit begins."""
         if known is None or self._last is None:
             return Start(self.solver)
-        solver = resolve_solver(self.solver, self.random_state, problem, self.tol, self._relative()).solver
+        solver = resolve_solver(self.solver, self.random_state, problem, self._absolute, self._relative()).solver
         return begin(self._last, known, problem, self.solver, solver)
 
     def _minimize(
-        self, problem: Objective, start: Start | None = None, scale: float = 1.0, watch: Sequence[HeldOut] = ()
+        self,
+        problem: Objective,
+        start: Start | None = None,
+        scale: float = 1.0,
+        watch: Sequence[HeldOut | UntilFinal] = (),
     ) -> Result:
         """Train, and warn if that ended before the tolerance was reached; the objective is ``scale`` times J."""
         start = Start(self.solver) if start is None else start
@@ -539,7 +569,7 @@ class Trained(Declared, ABC):
             result = minimize(
                 there,
                 self.solver if earlier else start.solver,
-                tol=self.tol / scale,
+                tol=self._absolute / scale,
                 rtol=self._relative(),
                 seed=self.random_state,
                 max_passes=self.max_passes,
@@ -551,10 +581,11 @@ class Trained(Declared, ABC):
         if saved:
             saved.close(result)
         result = result if earlier else start.explained(result)
-        if result.status not in (Status.TOLERANCE, Status.HELD_OUT):
+        if result.status not in (Status.TOLERANCE, Status.HELD_OUT, Status.FINAL):
             from sklearn.exceptions import ConvergenceWarning
 
-            text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, above tol={self.tol:g}"
+            text = f"{result.status} at a gap of {scale * result.certificate.gap:.3g}, "
+            text += f"above tol={self.tol:g}" if self.stop == "gap" else "before enough predictions were final"
             text += f" and rtol={self._relative():g} of the objective" if self._relative() else ""
             warnings.warn(f"training stopped early: {text}", ConvergenceWarning, stacklevel=4)
         return result

@@ -99,6 +99,7 @@ def _stopped(status: Status | None) -> str:
         Status.STALLED: "because no further progress was possible",
         Status.CALLBACK: "because a callback asked for it",
         Status.HELD_OUT: "because weights got no better on held-out data",
+        Status.FINAL: "because enough predictions on held-out data are proven to be those of the exact optimum",
         Status.LOST: "because workers were lost",
     }[status]
     return f"Training stopped early, {why}, with a certified gap of"

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from m3n.compiled.progress import progress
+from m3n.problem import Objective
 from m3n.run.loop import Result, Snapshot, Status
+from m3n.run.radius import radius_around
 from m3n.solvers.base import at_least
 
 LONGEST = 26  # characters of a label: the whole line fits into 80 columns
@@ -163,6 +165,47 @@ class HeldOut:
         if status is Status.TOLERANCE and certificate.gap > tol:
             status = Status.HELD_OUT
         return replace(result, w=np.array(best.w), certificate=certificate, status=status)
+
+
+class UntilFinal:
+    """Stops when enough predictions are proven to be those of the exact optimum.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is minimised.
+    share : callable
+        From weights, and how far the optimum can be from them, to the share of predictions that are final.
+    enough : float
+        The share that ends the run.
+
+    Attributes
+    ----------
+    metrics : dict
+        The last share as ``final``, which goes into the trace.
+    """
+
+    def __init__(self, problem: Objective, share: Callable[[np.ndarray, float], float], enough: float = 0.99):
+        self.problem, self.share, self.enough = problem, share, enough
+        self.metrics: dict[str, float] = {}
+
+    def __call__(self, snapshot: Snapshot) -> bool:
+        if snapshot.result is None:  # nobody has begun
+            return False
+        radius = radius_around(self.problem, snapshot.w, snapshot.result.certificate, snapshot.state)
+        self.metrics = {"final": self.share(snapshot.w, radius)}
+        return self.metrics["final"] >= self.enough
+
+    def choose(self, result: Result) -> Result:
+        """The result with the reason why it ended.
+
+        Parameters
+        ----------
+        result : Result
+            Of the run.
+        """
+        reached = self.metrics.get("final", 0.0) >= self.enough
+        return replace(result, status=Status.FINAL) if reached and result.status is Status.CALLBACK else result
 
 
 def seconds_left(history: list[tuple[float, float]], snapshot: Snapshot) -> float | None:

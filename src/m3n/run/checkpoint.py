@@ -148,7 +148,7 @@ class Checkpoint:
         result : Result
             The run.
         """
-        if result.status in (Status.TOLERANCE, Status.HELD_OUT):
+        if result.status in (Status.TOLERANCE, Status.HELD_OUT, Status.FINAL):
             self.path.unlink(missing_ok=True)
             shutil.rmtree(self.lanes, ignore_errors=True)
             return

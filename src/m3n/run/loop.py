@@ -40,6 +40,7 @@ class Status(StrEnum):
     STALLED = "no further progress"
     CALLBACK = "stopped by a callback"
     HELD_OUT = "no better on held-out data"
+    FINAL = "predictions are final"
     LOST = "workers lost"
 
 
