@@ -1,11 +1,11 @@
-"""The lead of a labelling in a ball of weights, against all labellings and all weights of the ball."""
+"""How near other labels come in a ball of weights, against all labellings and all weights of the ball."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from m3n.compiled.oracles.chain_final import Changes, Scores, lead
+from m3n.compiled.oracles.chain_final import Changes, Scores, reach
 
 
 def instance(random, labels, lengths, edges):
@@ -50,18 +50,16 @@ def test_no_weights_of_the_ball_bring_another_label_nearer(seed, edges):
     edge = np.full(sum(lengths), 2.0)
     edge[inside] += 2.0 * (P**2).sum(axis=1) if edges else 0.0
     node = np.repeat(2.0 * (X**2).sum(axis=1)[:, None], labels, axis=1)
-    found = np.empty(sum(lengths))
-    lead(offsets, scores, Changes(node, edge, 2.0), np.concatenate(best).astype(np.int64), radius, found)
+    found, tables = np.empty((sum(lengths), labels)), (Changes(node, edge, 2.0), np.concatenate(best).astype(np.int64))
+    reach(offsets, scores, *tables, radius, found)
     for i, ys in enumerate(outputs):
-        own = features(i, best[i])
-        for t in range(lengths[i]):
-            leads = [(own - features(i, y)) @ w - radius * np.linalg.norm(own - features(i, y))
-                     for y in ys if y[t] != best[i][t]]  # fmt: skip
-            rest = node[offsets[i] :], edge[offsets[i] :]
-            sums = [(own - features(i, y)) @ w - radius * _sum_of_norms(best[i], y, *rest)
-                    for y in ys if y[t] != best[i][t]]  # fmt: skip
-            assert found[offsets[i] + t] <= min(leads) + 1e-9  # what it promises
-            assert found[offsets[i] + t] == pytest.approx(min(sums), abs=1e-9)  # and no less than its formula
+        own, rest = features(i, best[i]), (node[offsets[i] :], edge[offsets[i] :])
+        for t, label in itertools.product(range(lengths[i]), range(labels)):
+            those = [(y, features(i, y)) for y in ys if y[t] == label]
+            most = max(w @ f + radius * np.linalg.norm(own - f) for _, f in those)
+            formula = max(w @ f + radius * _sum_of_norms(best[i], y, *rest) for y, f in those)
+            assert found[offsets[i] + t, label] >= most - 1e-9  # what it promises
+            assert found[offsets[i] + t, label] == pytest.approx(formula, abs=1e-9)  # and no more than its formula
 
 
 def _sum_of_norms(best, y, node, edge):
@@ -76,6 +74,6 @@ def _sum_of_norms(best, y, node, edge):
 
 def test_forbidden_labellings_are_no_rivals():
     transition, ends = np.array([[0.0, -np.inf], [-np.inf, 0.0]]), np.array([[0.0, 0.0], [0.0, -np.inf]])
-    scores, found = Scores(np.zeros((2, 2)), transition, ends, np.empty((0, 2, 2))), np.empty(2)
-    lead(np.array([0, 2]), scores, Changes(np.ones((2, 2)), np.ones(2), 1.0), np.zeros(2, np.int64), 5.0, found)
-    assert (found == np.inf).all()
+    scores, found = Scores(np.zeros((2, 2)), transition, ends, np.empty((0, 2, 2))), np.empty((2, 2))
+    reach(np.array([0, 2]), scores, Changes(np.ones((2, 2)), np.ones(2), 1.0), np.zeros(2, np.int64), 5.0, found)
+    assert (found[:, 1] == -np.inf).all() and (found[:, 0] == 0.0).all()

@@ -1,7 +1,6 @@
 """What is proven about lams that were not solved, against solutions for them."""
 
 import functools
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import m3n
 from m3n.run.paths import walk
-from m3n.tuning.finality import max_marginals, possible_labels, share_final
+from m3n.tuning.finality import possible_labels
 from m3n.tuning.guarantee import Cell, Guarantee, Piece, Solved, cells_of, joined, relative_radius
 from tests.tuning.data import sentences
 
@@ -53,25 +52,6 @@ def test_the_radius_of_an_exact_optimum():
         relative_radius(Solved(1.0, 0.0, 1.0), 1.1, 1.2)
 
 
-def test_max_marginals_against_enumeration():
-    random = np.random.default_rng(5)
-    for _ in range(30):
-        labels, lengths = int(random.integers(1, 4)), random.integers(1, 5, size=3)
-        node = random.normal(size=(lengths.sum(), labels))
-        tables = random.normal(size=(labels, labels)), random.normal(size=labels), random.normal(size=labels)
-        if labels > 1:
-            tables[0][0, 1] = -np.inf
-        found, begin = max_marginals(node, tables, lengths), 0
-        for length in lengths:
-            best = np.full((length, labels), -np.inf)
-            for y in itertools.product(range(labels), repeat=int(length)):
-                value = node[begin + np.arange(length), y].sum() + tables[1][y[0]] + tables[2][y[-1]]
-                value += sum(tables[0][a, b] for a, b in itertools.pairwise(y))
-                best[np.arange(length), y] = np.maximum(best[np.arange(length), y], value)
-            np.testing.assert_allclose(found[begin : begin + length], best, atol=1e-12)
-            begin += length
-
-
 SETTINGS = [
     {}, {"observed_only": True}, {"boundaries": False}, {"strengths": {"attributes": 3.0, "transitions": 0.2}},
     {"constraints": "observed"}, {"dense": True},
@@ -93,7 +73,7 @@ def test_excluded_labels_are_never_predicted(settings):
     inputs = model.reader_.read(X)
     for radius in (0.01, 0.05, 0.2):
         possible, best = possible_labels(model, inputs, radius)
-        final = np.concatenate(share_final(model, X, radius))
+        final = np.concatenate(model.certify(X, radius).positions)
         assert (final == (possible.sum(axis=1) == 1)).all()
         proven += int(final.sum())
         for _ in range(20):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from m3n.compiled.oracles.chain_final import Changes, Scores, lead
+from m3n.compiled.oracles.chain_final import Changes, Scores, reach
 from m3n.estimators.chains import Scored
 from m3n.estimators.inputs import Inputs
 from m3n.estimators.kernel_scores import Support, Transformed, transformed
@@ -108,15 +108,21 @@ class Ball:
     pattern: Any = None
     kernel_model: Any = None
 
-    def final(self, scored: Scored, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of the predicted labels (positions,), and which of them are final."""
+    def possible(self, scored: Scored, inputs: Inputs) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the predicted labels (positions,), and which labels weights of the ball may predict.
+
+        The second array is of bool (positions, labels); a label is final where there is no other.
+        """
         structure, theta = scored.structure, scored.theta
         values, labelling = structure.hard(theta, scored.threads)
-        found = np.empty(len(labelling))
+        scored._check(values)
+        found = np.empty((len(labelling), self.labels))
         changes = Changes(self._node(inputs.matrix, labelling), self._edge(inputs, structure.offsets), self._end())
-        lead(structure.offsets, _scores(structure.masks, theta), changes, labelling, self.radius, found)
-        size = np.repeat(1.0 + np.abs(values), np.diff(structure.offsets))
-        return labelling, found > ROUNDING * size
+        reach(structure.offsets, _scores(structure.masks, theta), changes, labelling, self.radius, found)
+        least = np.repeat(values - ROUNDING * (1.0 + np.abs(values)), np.diff(structure.offsets))
+        possible = found >= least[:, None]
+        possible[np.arange(len(labelling)), labelling] = True
+        return labelling, possible
 
     def _node(self, matrix: Matrix, labelling: np.ndarray) -> np.ndarray:
         """Squares for every position and label: attributes leave one label's weights for another's."""
@@ -162,7 +168,7 @@ def proof_of(model: Any, X: Any) -> FinalPredictions | None:
         return None
 
 
-def reach(model: Trained, radius: float | None, factor: float = 1.0) -> float:
+def distance(model: Trained, radius: float | None, factor: float = 1.0) -> float:
     """How far the optimum can be, and what leaving inputs out of a kernel model amounts to; refused where unknown.
 
     Parameters
@@ -194,7 +200,7 @@ def input_squares(kernel_model: Support | Transformed | None, matrix: Matrix) ->
         Inputs.
     """
     if isinstance(kernel_model, Support):
-        assert kernel_model.function is not None  # ``reach`` has refused it
+        assert kernel_model.function is not None  # ``distance`` has refused it
         return kernel_model.function.diagonal(matrix)
     return _row_squares(matrix if kernel_model is None else transformed(kernel_model.transformer, matrix))
 
@@ -204,7 +210,7 @@ def gathered(pieces: Iterable[tuple[Scored, np.ndarray, np.ndarray]], lengths: n
 
     Parameters
     ----------
-    pieces : iterable of (Scored, labels, final)
+    pieces : iterable of (Scored, labels, possible labels)
         In order.
     lengths : array of int (sequences,)
         Of all sequences.
@@ -213,9 +219,9 @@ def gathered(pieces: Iterable[tuple[Scored, np.ndarray, np.ndarray]], lengths: n
     """
     labels: list[list[Any]] = [[] for _ in lengths]
     positions = [np.ones(0, bool) for _ in lengths]
-    for scored, labelling, final in pieces:
+    for scored, labelling, possible in pieces:
         named = scored._names(labelling)
-        parts = np.split(final, scored.structure.offsets[1:-1])
+        parts = np.split(possible.sum(axis=1) == 1, scored.structure.offsets[1:-1])
         for number, own, part in zip(scored.numbers.tolist(), named, parts, strict=True):
             labels[number], positions[number] = own, part
     return FinalPredictions(labels, positions, radius)

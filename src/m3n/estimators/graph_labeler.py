@@ -12,7 +12,7 @@ from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt
 from m3n.estimators.edges import ANTISYMMETRIC, common_table, edge_kinds, edge_map, edge_weights, settled_direction
 from m3n.estimators.files import Content
-from m3n.estimators.final import FinalPredictions, final_by_changes, input_squares, reach
+from m3n.estimators.final import FinalPredictions, distance, final_by_changes, input_squares
 from m3n.estimators.forms import GRAPHS
 from m3n.estimators.going_on import GoesOn, Old
 from m3n.estimators.graph_inputs import GraphReader, Graphs
@@ -278,7 +278,7 @@ class GraphLabeler(Trained, GoesOn):
             The labels of every graph as ``predict`` gives them, and for every node whether its label is final.
         """
         self._check_fitted()
-        radius = reach(self, radius)
+        radius = distance(self, radius)
         if self.relaxed_ or not self._linear:
             what = "of a relaxation" if self.relaxed_ else "with a kernel"
             raise ValueError(f"nothing can be proven {what}: GraphLabeler certifies linear scores with exact inference")

@@ -10,7 +10,7 @@ import numpy as np
 from m3n.estimators.chains import check_temperature
 from m3n.estimators.declaration import learnt, renamed
 from m3n.estimators.files import Content
-from m3n.estimators.final import FinalPredictions, final_by_changes, input_squares, reach
+from m3n.estimators.final import FinalPredictions, distance, final_by_changes, input_squares
 from m3n.estimators.forms import SETS
 from m3n.estimators.indicators import TableReader, add_ones, read_outputs
 from m3n.estimators.kernel_scores import KernelSettings
@@ -220,7 +220,7 @@ class MultilabelClassifier(Trained):
         """
         self._check_fitted()
         factors = resolve_strengths(self.strengths, GROUPS)
-        matrix, radius = self.reader_.read(X).matrix, reach(self, radius, factors["attributes"])
+        matrix, radius = self.reader_.read(X).matrix, distance(self, radius, factors["attributes"])
         structure, theta, threads = self._scores(X)
         if structure is None:
             return FinalPredictions([], [], radius, self._form.example)

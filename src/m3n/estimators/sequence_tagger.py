@@ -37,7 +37,7 @@ from m3n.estimators.declaration import learnt
 from m3n.estimators.direct import direct_labels, direct_scores
 from m3n.estimators.explanation import Explanation
 from m3n.estimators.files import Content
-from m3n.estimators.final import Ball, FinalPredictions, gathered, reach
+from m3n.estimators.final import Ball, FinalPredictions, distance, gathered
 from m3n.estimators.going_on import GoesOn, Old
 from m3n.estimators.held_out import Pair, Score, divided, read_validation, share_to_reach
 from m3n.estimators.inputs import (
@@ -312,7 +312,8 @@ class SequenceTagger(SequenceModel, Covered, GoesOn):
     def _proven(self, ball: Ball, inputs: Inputs) -> Iterator[tuple[Scored, np.ndarray, np.ndarray]]:
         for piece, given, numbers in self._parts(inputs, None):
             scored = self._scores_of(piece, given, numbers)
-            yield scored, *ball.final(scored, piece)
+            labelling, possible = ball.possible(scored, piece)
+            yield scored, labelling, possible
 
     def _ball(self, radius: float | None) -> Ball:
         """Where the optimum is."""
@@ -323,7 +324,7 @@ class SequenceTagger(SequenceModel, Covered, GoesOn):
             pattern.data = np.ones(pattern.nnz)
         model = None if self._linear else self.kernel_model_
         return Ball(
-            reach(self, radius, factors["attributes"]), len(self.classes_), factors, self.boundaries, pattern, model
+            distance(self, radius, factors["attributes"]), len(self.classes_), factors, self.boundaries, pattern, model
         )
 
     def explain(self, x: Any, labels: Any = None, *, top: int | None = 10) -> Explanation:

@@ -1,4 +1,4 @@
-"""By how much a labelling leads, position by position, whatever weights of a ball score it.
+"""How near other labels can come to those of a labelling, position by position, with any weights of a ball.
 
 Weights that are r away from the ones that gave the scores change the difference of two labellings' scores by at most r
 times the norm of the difference of their features. That difference is a sum over positions t of
@@ -6,8 +6,9 @@ times the norm of the difference of their features. That difference is a sum ove
     what changes at t itself, (t, t - 1) and the ends:    norm^2 = node_t(y_t) + edge_t [the pair differs] + end_t,
 
 zero where nothing differs: the attributes, transitions, attributes of pairs, starts and ends have weights of their own.
-By the triangle inequality the norm is at most the sum of these norms, which is a sum over the chain. So the best
-labelling with another label at t is found by Viterbi forwards and backwards, with r times these norms on top.
+By the triangle inequality the norm is at most the sum of these norms, which is a sum over the chain. So what a
+labelling with some label at t can score beside the given one, whose score stays as it is, is found by Viterbi forwards
+and backwards, with r times these norms on top.
 
 Layout of scores as in ``chain``. Cost: as two max-oracles. Memory: O(longest sequence x labels).
 """
@@ -38,8 +39,8 @@ class Changes(NamedTuple):
 
 
 @compiled
-def lead(offsets, scores, changes, labelling, radius, found):
-    """``found``: the score of the labelling less the highest that another label at a position can have in the ball."""
+def reach(offsets, scores, changes, labelling, radius, found):
+    """``found`` (tokens, labels): the most that a labelling with a label at a position can score in the ball."""
     labels, longest = scores.node.shape[1], 0
     for i in range(len(offsets) - 1):
         longest = max(longest, offsets[i + 1] - offsets[i])
@@ -50,13 +51,9 @@ def lead(offsets, scores, changes, labelling, radius, found):
         _own(scores, changes, labelling, radius, first, last, own)
         _forwards(scores, changes, labelling, radius, first, last, pairs, own, before)
         _backwards(scores, changes, labelling, radius, first, last, pairs, own, after)
-        best = _score(scores, labelling, first, last, pairs)
         for t in range(first, last):
-            other = -np.inf
             for j in range(labels):
-                if j != labelling[t]:
-                    other = max(other, before[t - first, j] + after[t - first, j])
-            found[t] = best - other
+                found[t, j] = before[t - first, j] + after[t - first, j]
 
 
 @inner
@@ -109,16 +106,3 @@ def _backwards(scores, changes, labelling, radius, first, last, pairs, own, afte
                 value += price if j == labelling[t] and i != labelling[t - 1] else 0.0
                 best = max(best, value)
             after[at - 1, i] = best
-
-
-@inner
-def _score(scores, labelling, first, last, pairs):
-    """That of the labelling itself."""
-    value = (
-        scores.ends[0, labelling[first]] + scores.ends[1, labelling[last - 1]] + scores.node[first, labelling[first]]
-    )
-    for t in range(first + 1, last):
-        i, j = labelling[t - 1], labelling[t]
-        value += scores.node[t, j] + scores.transition[i, j]
-        value += scores.edge[pairs + t - first - 1, i, j] if pairs >= 0 else 0.0
-    return value
