@@ -136,3 +136,9 @@ def test_pieces_are_means_over_folds():
     assert proven.within(1.5, 1.5) == (1.0, 2.0) and proven.within(0.5, 1.5) is None
     assert "by more than 6.00 points (5 were asked for)" in str(proven)
     assert cells_of([4.0, 1.0]) == {1.0: (1.0, 2.0), 4.0: (2.0, 4.0)}
+
+
+def test_no_bounds_where_the_optimum_does_not_scale_with_lam():
+    X, y = sentences(0, count=12)
+    found = m3n.tune(tagger("crf", prior=tagger("crf").fit(X, y)), X, y, lams=[0.2, 0.1], cv=2, refit=False)
+    assert found.guarantee is None and "with a prior the optimum does not scale with lam" in found.obstacle

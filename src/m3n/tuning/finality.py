@@ -26,6 +26,8 @@ def obstacle(model: Any) -> str:
         return f"there are bounds for SequenceTagger alone, not for {type(model).__name__}"
     if model.kernel is not None or model.approximation is not None:
         return "there are bounds for linear models alone, not for kernels"
+    if model.prior is not None:
+        return "with a prior the optimum does not scale with lam, so that there are no bounds"
     return "an l1 penalty has no bounds along lam" if model.l1 else ""
 
 
