@@ -2,6 +2,7 @@
 
 import json
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -233,3 +234,13 @@ def test_refusals_of_estimators_and_data():
         m3n.tune(tagger(C=1.0), X, Y)
     with pytest.raises(TypeError, match="y must be a list with one entry per example, got NoneType"):
         m3n.tune(tagger(), X, None)
+
+
+def test_a_best_lam_at_the_end_of_the_range():
+    found = m3n.tune(
+        m3n.SequenceTagger("crf", n_jobs=1), *sentences(0, count=12), lams=[1.0, 0.3, 0.1], cv=2, refit=False
+    )
+    said = {row.lam: " ".join(replace(found, best=row).words) for row in found.rows}
+    assert "the end of the range: larger values of lam may be better" in said[1.0]
+    assert "the end of the range: smaller values of lam may be better" in said[0.1]
+    assert "the end of the range" not in said[0.3]

@@ -450,6 +450,8 @@ def _tell(out: Any, model: Any, wishes: Wishes, seconds: float) -> None:
     )
     if status is Status.INTERRUPTED:
         out.print("Interrupted: the best weights so far are kept.")
+    elif status is Status.FINAL:
+        out.print("Trained until enough predictions were final.")
     elif status is not Status.TOLERANCE:
         out.print(f"Stopped early: {status}.")
     out.print(

@@ -133,6 +133,10 @@ class Tuning:
         """What was chosen, how far other values of lam could be better, and how sure the scores are."""
         chosen = [f"{name}={_short(value)}" for name, value in self.best_params.items() if name != "lam"]
         said = [f"best: {', '.join([*chosen, f'lam={self.best_lam:.4g}'])}, {self.scoring} {self.best_score:.4f}"]
+        searched = [row.lam for row in self.line]
+        if len(searched) > 1 and self.best_lam in (min(searched), max(searched)):
+            further = "smaller" if self.best_lam == min(searched) else "larger"
+            said.append(f"that is the end of the range: {further} values of lam may be better still")
         if self.guarantee is None:
             said += [f"nothing is proven about other values of lam: {self.obstacle}"] if self.obstacle else []
         else:
