@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from m3n.compiled.sweeps.dual_ascent import Ascent, Told, sweep
+from m3n.compiled.sweeps.dual_ascent import Ascent, Told, put_back, set_aside, sweep
 from m3n.problem import Sharded
 from m3n.problem.holdings import Holdings
 from m3n.problem.lanes import Lane
@@ -34,7 +34,7 @@ from m3n.solvers.workers import alone
 
 SAVED = ("potentials", "marginals", "entropies", "losses", "eta", "kappa", "joint")
 ROUNDS = (2, 64)  # of a pass; with one, visits of a lane know nothing of the others for a whole pass
-SHARE = 0.5  # of what lanes look at, in a pass, may be shipped
+SHARE = 0.6  # of what lanes look at, in a pass, may be shipped
 ROUNDING = 1e-13  # of D: a round that changes nothing any more does not lower it
 
 
@@ -54,7 +54,6 @@ class Old(NamedTuple):
     """The dual point of some examples before a round."""
 
     examples: np.ndarray
-    parts: list[slice]  # where those of every example stand
     potentials: np.ndarray
     marginals: np.ndarray
     entropies: np.ndarray
@@ -63,18 +62,15 @@ class Old(NamedTuple):
     @classmethod
     def of(cls, point: Ascent, examples: np.ndarray) -> Old:
         """Copies."""
-        parts = [slice(low, high) for low, high in point.starts[examples[:, None] + [0, 1]].tolist()]
-        return cls(
-            examples, parts, _joined(point.potentials, parts), _joined(point.marginals, parts),
-            point.entropies[examples], point.losses[examples],
-        )  # fmt: skip
+        count = int((point.starts[examples + 1] - point.starts[examples]).sum())
+        kept, shares = np.empty(count, point.potentials.dtype), np.empty(count)
+        set_aside(point.starts, examples, point.potentials, point.marginals, kept, shares)
+        return cls(examples, kept, shares, point.entropies[examples], point.losses[examples])
 
     def put_back(self, point: Ascent) -> None:
         """Undo what came after."""
         point.entropies[self.examples], point.losses[self.examples] = self.entropies, self.losses
-        edges = np.cumsum([0, *(part.stop - part.start for part in self.parts)])
-        for part, low, high in zip(self.parts, edges[:-1], edges[1:], strict=True):
-            point.potentials[part], point.marginals[part] = self.potentials[low:high], self.marginals[low:high]
+        put_back(point.starts, self.examples, self.potentials, self.marginals, point.potentials, point.marginals)
 
 
 class Points:
@@ -271,11 +267,6 @@ def _visited(part: Section, point: Ascent, order: np.ndarray, w: np.ndarray, way
 
 def _offset(own: list[Section], points: Points) -> float:
     return sum(part.share * offset_of(part, point) for part, point in zip(own, points.points, strict=True))
-
-
-def _joined(numbers: np.ndarray, parts: list[slice]) -> np.ndarray:
-    """Copies of ranges, one after another; quicker than one by one."""
-    return np.concatenate([numbers[part] for part in parts]) if parts else numbers[:0]
 
 
 def _check(part: Section, point: Ascent) -> None:

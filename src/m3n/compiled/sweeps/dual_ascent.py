@@ -109,6 +109,26 @@ def sweep(space, rows, costs, dual, order, temperatures, lam, turn, w, vector, w
     return calls, risen
 
 
+@compiled
+def set_aside(starts, examples, potentials, marginals, kept, shares):
+    """Copy potentials and marginals of some examples, one after another."""
+    at = 0
+    for i in examples:
+        for k in range(starts[i], starts[i + 1]):
+            kept[at], shares[at] = potentials[k], marginals[k]
+            at += 1
+
+
+@compiled
+def put_back(starts, examples, kept, shares, potentials, marginals):
+    """The other way round."""
+    at = 0
+    for i in examples:
+        for k in range(starts[i], starts[i + 1]):
+            potentials[k], marginals[k] = kept[at], shares[at]
+            at += 1
+
+
 @inner
 def follow(rows, worker, side, told, scale, w):
     """Add to ``w`` by how much the visits of the other workers in a round have moved theirs."""
