@@ -272,3 +272,12 @@ def test_wrong_ways_to_stop(kind, settings, match):
     X, y = sequences(np.random.default_rng(0))
     with pytest.raises(ValueError, match=match):
         kind(**settings).fit(X, y)
+
+
+def test_a_gap_of_rounding_is_no_gap_of_zero():
+    """What is printed as 0 may be the last digit of J: the optimum need not be the model."""
+    X, y = sequences(np.random.default_rng(0), 20)
+    tagger = m3n.SequenceTagger("crf", lam=1e-3, tol=0.0, rtol=0.0, max_passes=1000).fit(X, y)
+    known = tagger.certificate_
+    assert known.gap == 0.0
+    assert tagger.radius_ >= np.sqrt(1e-12 * known.primal / tagger.lam_) > 0.0

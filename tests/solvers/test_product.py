@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from m3n import MissingOracle, Problem, Status, WrongObjective, minimize
 from m3n.features import Dense, Sparse, chain_features
 from m3n.losses import Hamming, NoLoss, NormalizedHamming
+from m3n.run.radius import plain_radius
 from m3n.solvers import (
     BMRM,
     BY_NAME,
@@ -137,7 +138,7 @@ def test_the_optimum_is_within_the_radius(solver, problem):
     optimum = minimize(problem, "auto", tol=1e-11, max_passes=3000)
     for tol in (0.3, 1e-2):
         result = minimize(problem, solver, tol=tol, max_passes=300)
-        plain = np.sqrt(2.0 * result.certificate.gap / problem.lam) if problem.lam else np.inf
+        plain = plain_radius(result.certificate, problem.lam)
         assert result.radius <= plain * (1.0 + 1e-12)
         assert np.linalg.norm(result.w - optimum.w) <= result.radius + optimum.radius
 

@@ -10,6 +10,9 @@ a ball around the mid-point. Seen from w it reaches as far as d/2 + sqrt(G - d^2
 the first inequality gives by itself, and sqrt(G) where w is w(alpha). The dual value of the certificate may be that of
 a point whose u is not there any more; then sqrt(2 gap / lam) remains.
 
+J and D are sums over the data that are exact to some digits (``ROUNDING``), and a gap of 0 proves no more than these:
+as much is added to every gap.
+
 With an l1 penalty w(alpha) is a soft threshold of the dual vector, and only the first inequality is used.
 """
 
@@ -22,9 +25,11 @@ import numpy as np
 from m3n.problem import Objective
 from m3n.run.certificate import Certificate
 
+ROUNDING = 1e-12  # of J and D; independent sums agree to that or better
+
 
 def plain_radius(certificate: Certificate, lam: float) -> float:
-    """sqrt(2 gap / lam).
+    """sqrt(2 gap / lam), with what rounding may hide.
 
     Parameters
     ----------
@@ -33,7 +38,12 @@ def plain_radius(certificate: Certificate, lam: float) -> float:
     lam : float
         Weight of the regulariser.
     """
-    return float(np.sqrt(2.0 * max(certificate.gap, 0.0) / lam)) if lam > 0.0 else np.inf
+    return float(np.sqrt(2.0 * _level(certificate.primal, certificate.dual, lam))) if lam > 0.0 else np.inf
+
+
+def _level(primal: float, dual: float, lam: float) -> float:
+    """G."""
+    return (max(primal - dual, 0.0) + ROUNDING * (abs(primal) + abs(dual))) / lam
 
 
 def radius_around(problem: Objective, w: np.ndarray, certificate: Certificate, state: Any) -> float:
@@ -57,5 +67,5 @@ def radius_around(problem: Objective, w: np.ndarray, certificate: Certificate, s
     u, dual = point(problem)
     difference = w - u
     square = max(problem.inner(difference, difference), 0.0) / 4.0
-    level = max(certificate.primal - dual, 0.0) / problem.lam
+    level = _level(certificate.primal, dual, problem.lam)
     return min(usual, float(np.sqrt(square) + np.sqrt(max(level - square, 0.0))))

@@ -11,6 +11,7 @@ import numpy as np
 from m3n.estimators.training import Prepared
 from m3n.run.loop import Status
 from m3n.run.paths import PathPoint, walk
+from m3n.run.radius import plain_radius
 from m3n.solvers import resolve_solver
 from m3n.tuning.finality import obstacle, possible_labels
 from m3n.tuning.guarantee import Cell, Solved, relative_radius
@@ -79,7 +80,8 @@ class FoldRun:
     def radius(self, cell: tuple[float, float]) -> float:
         """How far the optima of a cell are from the newest model's weights at most."""
         point, problem = self.last, self.prepared.problem
-        solved = Solved(point.lam, point.certificate.gap, math.sqrt(problem.inner(point.w, point.w)))
+        gap = point.lam / 2 * plain_radius(point.certificate, point.lam) ** 2  # with what rounding may hide
+        solved = Solved(point.lam, gap, math.sqrt(problem.inner(point.w, point.w)))
         return relative_radius(solved, min(cell[0], point.lam), max(cell[1], point.lam))
 
     def enclosed(self, radius: float) -> tuple[float, float]:
